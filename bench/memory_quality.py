@@ -25,11 +25,12 @@ import apsw
 import numpy as np
 from tests.daemon import DaemonProcess, start
 
+from bench import agent_sessions
 from bench.common import ROOT, Table
 from bench.memory_facts import FACTS, UNKNOWN
 from bench.memory_set import ANSWERED, TALK_QUESTIONS, TALKS, UNANSWERED
 from palyra.features.memory import words as memory_words
-from palyra.features.memory.model import INJECTION_THRESHOLD
+from palyra.features.memory.relevance import TOLD_FROM
 from palyra.models.embeddings import LocalEmbedder
 
 _CONFIG = "[limits]\nrequests_per_second = 1000000\n"
@@ -53,7 +54,14 @@ class Collection(NamedTuple):
 
 def tables() -> list[Table]:
     conversations = list(_conversations())
-    collections = [_ours(), _facts(), _our_talk(), *conversations, *map(_assisted, conversations)]
+    collections = [
+        _ours(),
+        _facts(),
+        _our_talk(),
+        *_agents(),
+        *conversations,
+        *map(_assisted, conversations),
+    ]
     with tempfile.TemporaryDirectory() as folder, start(Path(folder), config=_CONFIG) as daemon:
         return [table for each in collections for table in _measured(daemon, each)]
 
@@ -95,6 +103,27 @@ def _our_talk() -> Collection:
         for asked, answers in TALK_QUESTIONS
     ]
     return Collection("our own conversations", items, questions, list(UNANSWERED))
+
+
+def _agents() -> Iterator[Collection]:
+    """Sessions with tools, half by half; all of a half are searched together."""
+    sessions = agent_sessions.read()
+    middle = len(sessions) // 2
+    for half, several in (("first", sessions[:middle]), ("second", sessions[middle:])):
+        items: list[dict[str, Any]] = []
+        questions: list[Question] = []
+        for each in several:
+            first = len(items)
+            for place, line in enumerate(each.lines):
+                given = f" {line.given}" if line.given else ""
+                text = f"{line.who}:{given} {line.text}"
+                items.append({"text": text, "source": each.title, "place": place})
+            questions += [
+                Question(asked.text, frozenset(first + at for at in asked.lines), "agent session")
+                for asked in each.questions
+            ]
+        unanswered = [text for each in several for text in each.unanswered]
+        yield Collection(f"agent sessions, {half} half", items, questions, unanswered)
 
 
 def _conversations() -> Iterator[Collection]:
@@ -178,12 +207,11 @@ def _said_ms(text: str) -> int:
 def _measured(daemon: DaemonProcess, given: Collection) -> list[Table]:
     with _remembered(daemon, given) as (session_id, numbers):
 
-        def ask(text: str) -> tuple[list[int], float]:
+        def ask(text: str) -> tuple[list[int], list[float]]:
             query = urlencode({"text": text, "session_id": session_id, "limit": _TOP})
-            found = daemon.get(f"/v1/memory/search?{query}")["found"]
-            return [numbers[each["item"]["memory_id"]] for each in found], max(
-                (each["parts"]["own"] for each in found), default=0.0
-            )
+            searched = daemon.get(f"/v1/memory/search?{query}")
+            ranked = [numbers[each["item"]["memory_id"]] for each in searched["found"]]
+            return ranked, searched.get("relevance", [])
 
         ours = [ask(question.text) for question in given.questions]
         nothing = [ask(text)[1] for text in given.unanswered]
@@ -199,7 +227,7 @@ def _measured(daemon: DaemonProcess, given: Collection) -> list[Table]:
     return [
         Table(title, columns, rows),
         by_category,
-        _threshold(given, [score for _, score in ours], nothing),
+        _abstention(given, [likely for _, likely in ours], nothing),
     ]
 
 
@@ -318,24 +346,28 @@ def _categories(questions: Sequence[Question], found: Sequence[list[int]]) -> Ta
     )
 
 
-def _threshold(given: Collection, answered: list[float], nothing: list[float]) -> Table:
-    """Whether the best item by itself tells a question with an answer from one without."""
-    pairs = [(high > low) + (high == low) / 2 for high in answered for low in nothing]
-    above = sum(score >= INJECTION_THRESHOLD for score in answered)
-    below = sum(score < INJECTION_THRESHOLD for score in nothing)
-    wrong = len(nothing) - below
+def _abstention(
+    given: Collection, answered: list[list[float]], nothing: list[list[float]]
+) -> Table:
+    """Whether what the search says of its results tells a question with an answer from one
+    without.
+    """
+    high, low = ([sum(each) for each in several] for several in (answered, nothing))
+    pairs = [(one > other) + (one == other) / 2 for one in high for other in low]
+    above, wrong = (
+        sum(max(each, default=0.0) >= TOLD_FROM for each in several)
+        for several in (answered, nothing)
+    )
     row = (
-        f"{INJECTION_THRESHOLD:.2f}",
         f"{sum(pairs) / len(pairs):.3f}",
         f"{above} of {len(answered)}",
-        f"{below} of {len(nothing)}",
+        f"{len(nothing) - wrong} of {len(nothing)}",
         f"{above / (above + wrong):.3f}" if above + wrong else "-",
     )
     columns = (
-        "threshold",
         "AUC",
-        "with an answer: above",
-        "without: below",
-        "of those above, with an answer",
+        "with an answer: something told",
+        "without: nothing told",
+        "of those told something, with an answer",
     )
-    return Table(f"The injection threshold on {given.name}", columns, [row])
+    return Table(f"Whether there is an answer, on {given.name}", columns, [row])

@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from palyra.core.ports import Embedder
-from palyra.features.memory import selection
+from palyra.features.memory import relevance, selection
 from palyra.features.memory.embedding import Embedding
 from palyra.features.memory.model import Item, NewMemory, Recalled, Where
 from palyra.features.memory.service import Memory
@@ -26,6 +26,7 @@ class WordEmbedder:
     """Vectors made of words alone: the same text always has the same one, and it costs nothing."""
 
     name = "words"
+    running = True
 
     async def embed(self, texts: Sequence[str]) -> list[bytes]:
         return [self._vector(text) for text in texts]
@@ -92,5 +93,5 @@ async def found(memory: Memory, where: Where, text: str, limit: int = 10) -> Seq
 
 async def told(memory: Memory, where: Where, text: str) -> list[Recalled]:
     """What a run is told that begins with this text."""
-    searched = await memory.search(where, text, patient=False)
-    return selection.told(await memory.standing(where), searched.found, searched.threshold)
+    searched = await memory.search(where, text, relevance.WEIGHED, patient=False)
+    return selection.told(await memory.standing(where), searched)

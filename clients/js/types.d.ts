@@ -2851,6 +2851,7 @@ export interface Searched {
   found: (Found)[];
   threshold: number;
   words_only?: string;
+  relevance?: (number)[];
 }
 
 export interface Secret {

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from palyra.agent import file_stains, value_origins
+from palyra.agent import file_stains, long_messages, value_origins
 from palyra.agent import stop as agent_stop
 from palyra.agent.approvals import ApprovalService
 from palyra.agent.broadcast import Broadcast
@@ -161,6 +161,10 @@ class Gateway:
             enclosed = labelled(
                 await self._enclosed(principal, session_id, submission, origin), brought
             )
+        target = (
+            self._models.find(submission.model) if submission.model else self._models.targets[0]
+        )
+        text, enclosed = long_messages.shortened(text, enclosed, target.budget)
         # The run that begins needs the conversation: the step reads it along, if it is not in
         # memory.
         expected = self._lives.expect(session_id, submission_id)

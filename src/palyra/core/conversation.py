@@ -7,7 +7,7 @@ same entries always give the same conversation. `core/next_step.py` reads from i
 from collections.abc import Iterable, Sequence
 from typing import get_args
 
-from palyra.core import degenerate, labels, run_state, time_words, tool_values
+from palyra.core import degenerate, labels, run_state, tool_values, topics
 from palyra.core.events import (
     AgentSpawned,
     AnswerRefused,
@@ -77,8 +77,8 @@ class Conversation:
         self.pins: set[int] = set()
         # Tokens that the last request had beside the conversation.
         self.overhead = 0
-        # Whether a person has spoken of times: else the tools for schedules are not worth it.
-        self.timely = False
+        # What people have spoken of: only then some tools are worth their tokens.
+        self.topics: frozenset[topics.Topic] = frozenset()
         # The budget of the last input if it was fitted to a small window, else 0; the tools that
         # the last such input offered, none: all; and the run that it was for.
         self.small_budget = 0
@@ -107,7 +107,7 @@ class Conversation:
                 self.pins.clear()
                 self.label = labels.CLEAN
                 self.shown.clear()
-                self.timely = False
+                self.topics = frozenset()
                 self.offered, self.offered_in = (), ""
             case SessionCompacted():
                 self._compact(seq, event, offset)
@@ -218,7 +218,7 @@ class Conversation:
             case InputReceived():
                 run.inputs.append((seq, event))
                 self._hear(run, seq, event)
-                self.timely = self.timely or time_words.speaks_of_time(event.text)
+                self.topics |= topics.spoken_of(event.text)
             case InputAssembled():
                 self._join_inputs(run, event.upto_seq + offset, seq, event)
                 # What slid out of the window still counts: the label of what the model has seen is
@@ -307,15 +307,10 @@ class Conversation:
             run.interjected = True
             told = tuple(self.notes) if shown is None else shown.notes
             recalled = shown.recalled if shown is not None and not run.heard else ()
+            items = tuple([memory_id for memory_id, _ in recalled])
+            doubted = shown.doubted if recalled and shown is not None else ()
             self.turns.append(
-                UserTurn(
-                    seq,
-                    run.run_id,
-                    run.accepted_seq,
-                    joined,
-                    told,
-                    tuple([memory_id for memory_id, _ in recalled]),
-                )
+                UserTurn(seq, run.run_id, run.accepted_seq, joined, told, items, doubted)
             )
             run.heard = True
             self.notes.clear()
@@ -369,6 +364,7 @@ class Conversation:
                 progress.attempts = event.attempt
             case ToolFinished():
                 progress.finished = event
+                progress.finished_seq = seq
                 _note(run, progress, event)
                 tool_values.finished(self.shown, seq, progress.proposed, event, self.label)
                 self.label = labels.merge(self.label, event.label)

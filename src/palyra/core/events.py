@@ -145,6 +145,8 @@ class Call(Struct, frozen=True, omit_defaults=True):
 
 # The source of a part without tokens: its note says why memory was not searched as it should be.
 MEMORY_SEARCH = "memory search"
+# Behind the score of an item that was told with a word of doubt.
+DOUBT = "?"
 
 
 class AssembledPart(Struct, frozen=True, omit_defaults=True):
@@ -496,9 +498,17 @@ class InputAssembled(Event, frozen=True, kw_only=True, tag="input.assembled"):
         """The items of memory that this run is shown, with their scores."""
         note = next((part.note for part in self.parts if part.source == "memory"), "")
         return [
-            (memory_id, float(score))
+            (memory_id, float(score.rstrip(DOUBT)))
             for memory_id, _, score in (each.partition(" ") for each in note.split(", ") if each)
         ]
+
+    @property
+    def doubted(self) -> tuple[str, ...]:
+        """Those of them that the model was told with a word of doubt."""
+        note = next((part.note for part in self.parts if part.source == "memory"), "")
+        return tuple(
+            each.partition(" ")[0] for each in note.split(", ") if each and each.endswith(DOUBT)
+        )
 
 
 class PassedOver(Struct, frozen=True, omit_defaults=True):

@@ -84,6 +84,11 @@ class Embedder(Protocol):
         """The model: vectors of one model are never compared with those of another."""
         ...
 
+    @property
+    def running(self) -> bool:
+        """Whether it can answer now, without being started first."""
+        ...
+
     async def embed(self, texts: Sequence[str]) -> list[bytes]:
         """One vector of length 1 for each text: 384 numbers, float32, little endian."""
         ...

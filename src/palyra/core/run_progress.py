@@ -43,6 +43,8 @@ class CallProgress:
     started: ToolStarted | None = None
     attempts: int = 0
     finished: ToolFinished | None = None
+    # Where on the tape its result stands.
+    finished_seq: int = 0
     undone: bool = False
     # Set when a run of its own does it.
     spawned: AgentSpawned | None = None
@@ -87,6 +89,8 @@ class UserTurn:
     notes: tuple[str, ...] = ()
     # The items of memory that were shown with it. Their text is not on the tape.
     recalled: tuple[str, ...] = ()
+    # Those of them that were told with a word of doubt.
+    doubted: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

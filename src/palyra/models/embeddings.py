@@ -31,6 +31,10 @@ _MOST_CHARACTERS = 2_000
 _MOST_COMPLAINT = 2_000
 
 
+class _Ended(Unavailable):
+    """The process is gone, in the middle of a question or before it."""
+
+
 class LocalEmbedder:
     """MiniLM behind pipes. One question at a time; the process ends by itself when ours does,
     because its input ends.
@@ -56,15 +60,18 @@ class LocalEmbedder:
             else 0
         )
 
+    @property
+    def running(self) -> bool:
+        return self.pid != 0
+
     async def embed(self, texts: Sequence[str]) -> list[bytes]:
         vectors: list[bytes] = []
         self._waiting += 1
         try:
             for first in range(0, len(texts), _MOST_AT_ONCE):
+                piece = [text[:_MOST_CHARACTERS] for text in texts[first : first + _MOST_AT_ONCE]]
                 async with self._turn:
-                    vectors += await self._ask(
-                        [text[:_MOST_CHARACTERS] for text in texts[first : first + _MOST_AT_ONCE]]
-                    )
+                    vectors += await self._answer(piece)
         finally:
             self._waiting -= 1
         return vectors
@@ -74,6 +81,18 @@ class LocalEmbedder:
             await _killed(self._let_go())
         for task in tuple(self._ending):
             await task
+
+    async def _answer(self, texts: list[str]) -> list[bytes]:
+        """Ask; once more if the process had ended since it was last asked: that is known only when
+        it does not answer.
+        """
+        was_running = self._process is not None
+        try:
+            return await self._ask(texts)
+        except _Ended:
+            if not was_running:
+                raise
+        return await self._ask(texts)
 
     async def _ask(self, texts: list[str]) -> list[bytes]:
         if self._idle is not None:
@@ -89,9 +108,13 @@ class LocalEmbedder:
                 await process.stdin.drain()
                 answer = await process.stdout.readexactly(len(texts) * VECTOR_BYTES)
             done = True
-        except (OSError, EOFError, TimeoutError) as error:
-            raise Unavailable(
+        except (OSError, EOFError) as error:
+            raise _Ended(
                 f"the embedding process ended ({error or type(error).__name__}): see the log"
+            ) from error
+        except TimeoutError as error:
+            raise Unavailable(
+                f"the embedding process gave no answer within {_ANSWER_S:g} s: see the log"
             ) from error
         finally:
             if not done:

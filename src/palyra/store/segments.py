@@ -46,7 +46,7 @@ _TABLES = {
         "position",
     ),
 }
-_SAID = "kind IN ('input.received', 'run.completed')"
+_SAID = "kind IN ('input.received', 'run.completed', 'tool.proposed', 'tool.finished')"
 
 
 class Segment(Struct, frozen=True, kw_only=True):

@@ -211,4 +211,30 @@ MIGRATIONS = (
             "CREATE INDEX file_labels_digest ON file_labels (digest) WHERE digest <> ''",
         ),
     ),
+    Migration(
+        33,
+        "what tools returned can be searched like what was said",
+        (
+            # Results have places of their own, from 2^40 on: they stand between nobody's words.
+            "CREATE INDEX entries_results ON entries (position) WHERE kind = 'tool.finished'",
+            "CREATE INDEX turns_of_talk ON turns (position) WHERE place < 1099511627776",
+            "CREATE INDEX turns_of_results ON turns (position) WHERE place >= 1099511627776",
+            "CREATE INDEX archived_calls ON archived_said (run_id) WHERE kind = 'tool.proposed'",
+            "DROP VIEW turns_searched",
+            """CREATE VIEW turns_searched AS SELECT spot, owner, session_id AS source, place, 10000 AS confidence_bps,
+                time_ms AS valid_from_ms, time_ms AS created_ms, embedded_by, 0 AS expires_ms, 0 AS valid_until_ms,
+                behind - first AS size FROM turns""",  # noqa: E501
+        ),
+    ),
+    Migration(
+        34,
+        "what a remembered statement is about, so that a later one about the same is noticed",
+        (
+            # NULL: nobody has looked yet. Empty: nothing that could be contradicted.
+            "ALTER TABLE memory_items ADD COLUMN claim BLOB",
+            """CREATE INDEX memory_items_by_claim ON memory_items (owner, claim)
+                WHERE state = 'active'""",
+            "CREATE INDEX memory_items_unclaimed ON memory_items (memory_id) WHERE claim IS NULL",
+        ),
+    ),
 )

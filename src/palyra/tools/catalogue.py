@@ -21,6 +21,7 @@ from palyra.core.argument_roles import ToolUse
 from palyra.core.errors import InvalidInput, NotFound
 from palyra.core.ports import Tool
 from palyra.core.tools import Capability, Effect, Limits, Scope, Subject, ToolResult, ToolSpec
+from palyra.core.topics import Topic
 
 if TYPE_CHECKING:
     import jsonschema_rs
@@ -81,8 +82,8 @@ def compiled(schema: dict[str, Any]) -> "jsonschema_rs.Validator":
     raise InvalidInput(f"its schema cannot be used: {problem}")
 
 
-# Offered only where somebody has spoken of times: naming these anywhere else would be an offer too.
-TIMELY = "schedule."
+# Offered only where somebody has spoken of that: naming these anywhere else would be an offer too.
+OF_TOPICS: dict[Topic, str] = {"time": "schedule.", "machine": "worker:", "people": "message."}
 
 
 class Arguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -164,7 +165,8 @@ class Catalogue:
     def get(self, name: str) -> TypedTool:
         tool = self._tools.get(name)
         if tool is None:
-            known = [each for each in self._tools if not each.startswith((TIMELY, plans.TOOL))]
+            unnamed = (*OF_TOPICS.values(), plans.TOOL)
+            known = [each for each in self._tools if not each.startswith(unnamed)]
             near = get_close_matches(name, known, n=1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
             raise NotFound(f"there is no tool {name[:64]!r}: {hint}", tool=name[:64])

@@ -16,12 +16,13 @@ from palyra.core.errors import Conflict, InvalidInput, NotFound
 from palyra.core.ids import SYSTEM_TAPE
 from palyra.core.labels import Label
 from palyra.features.memory.model import (
-    INJECTION_THRESHOLD,
+    WORDS_THRESHOLD,
     Item,
     NewMemory,
     ScopeKind,
     Where,
 )
+from palyra.features.memory.recall import for_prompt
 from palyra.features.memory.rows import index
 from palyra.features.memory.rows import items as rows
 from palyra.features.memory.service import ALL_STATES, Memory, MemoryChange, Origin
@@ -75,6 +76,68 @@ def test_a_correction_takes_the_place_of_what_it_corrects_and_keeps_it_as_histor
             assert versions[1].superseded_by == new.memory_id
             with pytest.raises(Conflict):
                 await memory.change(ME, old.memory_id, MemoryChange(text="The standup is at noon"))
+
+    asyncio.run(work())
+
+
+def test_what_says_otherwise_takes_the_place_of_what_held_and_both_keep_their_dates(
+    tmp_path: Path,
+) -> None:
+    async def work() -> None:
+        clock = SetClock()
+        async with remembering(tmp_path, WordEmbedder(), clock) as memory:
+            (old,) = await remember(memory, ME, "The harbour opens at 6:00")
+            clock.ms += 86_400_000
+            (new,) = await remember(memory, ME, "The harbour opens at 7:30")
+            await settled(memory)
+            assert (new.state, new.supersedes, new.valid_from_ms) == (
+                "active",
+                old.memory_id,
+                clock.ms,
+            )
+            before = await memory.get("user:owner", old.memory_id)
+            assert (before.state, before.superseded_by, before.valid_until_ms) == (
+                "superseded",
+                new.memory_id,
+                clock.ms,
+            )
+            assert await found(memory, ME, "The harbour opens at") == ["The harbour opens at 7:30"]
+            assert "(since 22 September 2026)" in for_prompt(new, 1.0).text
+            assert len(await memory.history("user:owner", new.memory_id)) == 2
+
+    asyncio.run(work())
+
+
+def test_where_it_is_unclear_what_contradicts_waits_and_accepting_it_replaces(
+    tmp_path: Path,
+) -> None:
+    async def work() -> None:
+        async with remembering(tmp_path) as memory:
+            (radek,) = await remember(memory, ME, "My brother is Radek")
+            (pavel,) = await remember(memory, ME, "My brother is Pavel")
+            assert (pavel.state, pavel.supersedes) == ("review", radek.memory_id)
+            assert "may contradict" in pavel.why
+            assert await found(memory, ME, "my brother") == ["My brother is Radek"]
+            await memory.review("user:owner", pavel.memory_id, "accept")
+            assert await found(memory, ME, "my brother") == ["My brother is Pavel"]
+            # What was said in an imported conversation is not a statement about now.
+            said = NewMemory(text="My brother is Karel", source="chat-1", place=1)
+            assert (await memory.add(ME, said)).state == "active"
+
+    asyncio.run(work())
+
+
+def test_of_several_at_once_the_last_holds_and_an_older_one_that_comes_late_does_not(
+    tmp_path: Path,
+) -> None:
+    async def work() -> None:
+        async with remembering(tmp_path) as memory:
+            given = [
+                NewMemory(text=f"The rent is {rent} euros", valid_from_ms=day * 86_400_000)
+                for rent, day in ((900, 1), (1000, 3), (950, 2))
+            ]
+            await memory.import_(ME, given)
+            assert await found(memory, ME, "rent") == ["The rent is 1000 euros"]
 
     asyncio.run(work())
 
@@ -228,7 +291,7 @@ def test_pinned_items_come_first_and_the_prompt_stays_small(tmp_path: Path) -> N
             assert recalled[0].item.memory_id == pinned.memory_id
             assert len(recalled) <= 5
             assert sum(each.tokens for each in recalled) <= 800
-            assert all(each.score >= INJECTION_THRESHOLD for each in recalled[1:])
+            assert all(each.score >= WORDS_THRESHOLD for each in recalled[1:])
             assert [each.item.text for each in await told(memory, ME, "weather")] == [
                 "Answer in Czech"
             ]

@@ -22,8 +22,10 @@ from palyra.core.events import (
     RunCompleted,
     RunStarted,
     SessionCreated,
+    ToolFinished,
+    ToolProposed,
 )
-from palyra.core.ids import make
+from palyra.core.ids import ArtifactId, CallId, make
 from palyra.core.labels import CLEAN, Label, private, untrusted
 from palyra.core.ports import CallContext, Embedder
 from palyra.features.memory.embedding import Embedding
@@ -32,7 +34,7 @@ from palyra.features.memory.rows import transcript_index
 from palyra.features.memory.session_search import SessionSearch, SessionSearchArguments
 from palyra.models import token_count
 from palyra.models.embeddings import LocalEmbedder
-from palyra.store import sessions, tape
+from palyra.store import artifacts, sessions, tape
 from palyra.store.database import Database, Tx
 from palyra.store.sqlite import Sqlite
 from tests.journals import FakeClock
@@ -76,6 +78,7 @@ def talk(
     answer: str,
     label: Label = CLEAN,
     seen: Label = CLEAN,
+    calls: tuple[AnyEvent, ...] = (),
 ) -> str:
     """A session of one run; `seen` is the label of what the model was shown."""
     session_id, run_id = make(number, b"s" * 10), make(number, b"r" * 10)
@@ -92,6 +95,7 @@ def talk(
             tokens=1,
             upto_seq=1 << 40,
         ),
+        *calls,
         RunCompleted(text=answer),
     ]
     tape.append(tx, session_id, owner, events, run_id)
@@ -259,10 +263,58 @@ def test_without_a_model_it_is_searched_by_words_and_says_so(tmp_path: Path) -> 
     asyncio.run(work())
 
 
+def call(
+    tool: str, result: str, artifact: ArtifactId | None = None, **arguments: str
+) -> tuple[AnyEvent, ...]:
+    """A call and its result."""
+    call_id = CallId(f"call-{tool}")
+    return (
+        ToolProposed(call_id=call_id, tool=tool, arguments=arguments),
+        ToolFinished(
+            call_id=call_id, outcome="ok", text=result[:500], artifact=artifact, label=NASTY
+        ),
+    )
+
+
+def test_what_a_tool_returned_is_found_with_its_entry_and_label(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with world(tmp_path) as here:
+            session_id = make(1, b"s" * 10)
+            listing = "\n".join(f'"order {n}": "part-{n}",' for n in range(900))
+
+            def step(tx: Tx) -> str:
+                large = f'{listing} "last": "quokka-17"'
+                sessions.create(tx, session_id, SessionCreated(owner=OWNER))
+                # Large results have an artifact, and their beginning in the entry.
+                kept = artifacts.keep_artifact(tx, session_id, large.encode(), "text/plain")
+                calls = (
+                    *call("get_user", '{"card": "gift_card_7"}', user="mia_3668"),
+                    *call("list_orders", large, kept),
+                    *call("memory.search", "gift_card_7 is hers"),
+                )
+                return talk(tx, 1, OWNER, "What can Mia use?", "With a card.", calls=calls)
+
+            run_id = await here.db.write(step)
+            page = await here.transcripts.search(OWNER, "gift_card_7", 10, semantic=False)
+            assert (page.found[0].seq, page.found[0].speaker) == (7, "tool get_user")
+            assert page.found[0].label == NASTY
+            assert "gift_card_7" in page.found[0].snippet
+            # By the arguments of the call, and by what stands at the end of a large result.
+            assert (await here.told(OWNER, "mia_3668"))[0] == '{"card": "gift_card_7"}'
+            (last,) = await here.told(OWNER, "quokka")
+            assert "quokka-17" in last
+            # Also from inside the run: it may have left the prompt since.
+            asked = await here.told(OWNER, "mia_3668 gift_card_7", but_run=run_id)
+            assert asked[0] == '{"card": "gift_card_7"}'
+            assert "With a card." not in asked
+
+    asyncio.run(work())
+
+
 def test_the_tool_costs_few_tokens() -> None:
     spec = SessionSearch.spec
     schema = {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
-    assert token_count.count(json.dumps(schema)) <= 60
+    assert token_count.count(json.dumps(schema)) <= 61
 
 
 class Talk(NamedTuple):

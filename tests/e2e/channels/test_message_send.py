@@ -300,7 +300,10 @@ def test_the_tool_is_offered_only_where_there_is_a_channel_and_the_prompt_stays_
     async def scene() -> None:
         model = ScriptedModel(lambda request: Turn(text="yes"))
         async with chat(tmp_path, model) as talk:
-            await finished(talk.daemon, await say(talk.daemon, await session(talk.daemon), "hi"))
+            where = await session(talk.daemon)
+            await finished(talk.daemon, await say(talk.daemon, where, "hi"))
+            assert "message.send" not in [spec.name for spec in model.requests[-1].tools]
+            await finished(talk.daemon, await say(talk.daemon, where, "tell Anna I am here"))
             specs = [spec for spec in model.requests[-1].tools if not spec.name.startswith("test.")]
             assert "message.send" in [spec.name for spec in specs]
             tools = [

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from palyra.core.ids import OWNER
+from palyra.core.messages import Text, UserMessage
 from palyra.features.memory import embedding, recall
 from palyra.features.memory.model import NewMemory
-from palyra.models.scripted import Turn
+from palyra.models.scripted import ScriptedModel, Turn
 from palyra.serve.wiring.daemon import Daemon
 from tests.faults import eventually, in_daemon
 from tests.inprocess import body, entries, finished, say, session
@@ -27,6 +28,7 @@ class SilentEmbedder:
     """A model that is asked and never answers."""
 
     name = "silent"
+    running = True
 
     async def embed(self, texts: Sequence[str]) -> list[bytes]:
         await asyncio.Event().wait()
@@ -139,3 +141,59 @@ def test_the_model_is_started_when_somebody_may_ask_and_has_something_remembered
         d.hub.unsubscribe(None, watching)
 
     in_daemon(tmp_path, FINE, scenario)
+
+
+def test_a_model_that_ended_is_started_again_for_who_may_ask(tmp_path: Path) -> None:
+    class EndedEmbedder(AskedEmbedder):
+        running = False
+
+    async def scenario(d: Daemon) -> None:
+        model = EndedEmbedder()
+        with_embedder(d, model)
+        await d.memory.add(ME, FEE)
+        await eventually(lambda: model.asked, "it was embedded")
+        for _ in range(2):
+            model.asked.clear()
+            await session(d)
+            await eventually(lambda: model.asked == ["?"], "it was kept, and had ended")
+            await eventually(lambda: not d.memory.embedding._asking, "it has answered")
+
+    in_daemon(tmp_path, FINE, scenario)
+
+
+def test_what_is_doubtful_is_told_with_a_word_of_doubt_and_keeps_it_where_it_stands(
+    tmp_path: Path,
+) -> None:
+    model = ScriptedModel([Turn(text=("fine",))] * 2)
+
+    async def scenario(d: Daemon) -> None:
+        with_embedder(d, WordEmbedder())
+        # Three say the same of other things: none of them is likelier than the others.
+        for name in ("north", "south", "east"):
+            await d.memory.add(ME, NewMemory(text=f"The {name} gate opens at dawn"))
+        await d.memory.embedding.settled()
+        where = await session(d)
+        for question in ("the gate opens at dawn", "and after that?"):
+            await finished(d, await say(d, where, question))
+        first, second = [
+            body(each)
+            for each in await entries(d, where.session_id)
+            if each.kind == "input.assembled"
+        ]
+        note = next(part["note"] for part in first["parts"] if part["source"] == "memory")
+        assert note.count("?") == 3
+        assert len(second["kept_memory"]) == 3
+        requests = [
+            "\n".join(
+                part.text
+                for message in request.messages
+                if isinstance(message, UserMessage)
+                for part in message.parts
+                if isinstance(part, Text)
+            )
+            for request in model.requests
+        ]
+        assert requests[0].count("(may be about something else)") == 3
+        assert requests[1].startswith(requests[0])
+
+    in_daemon(tmp_path, model, scenario)

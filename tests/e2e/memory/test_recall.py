@@ -201,6 +201,29 @@ def test_the_command_line_does_it_all(daemon: DaemonProcess, tmp_path: Path) -> 
     assert palyra(daemon, "memory", "import", "-", given="not json\n").returncode != 0
 
 
+def test_memories_of_other_assistants_are_imported(daemon: DaemonProcess, tmp_path: Path) -> None:
+    listed = tmp_path / "memory.md"
+    listed.write_text(
+        "- 2026-05-03: The boathouse is painted blue\n- assistant: The oars are ash\n"
+    )
+    assert "2 taken" in palyra(daemon, "memory", "import", str(listed)).stdout
+    export = [
+        {
+            "name": "Boats",
+            "chat_messages": [
+                {"sender": "human", "text": "The skiff is leaking", "created_at": "2026-05-03"}
+            ],
+        }
+    ]
+    exported = tmp_path / "conversations.json"
+    exported.write_text(json.dumps(export))
+    done = palyra(daemon, "memory", "import", str(exported)).stdout
+    assert done.startswith("1 taken")
+    assert "0 need review" in done
+    found = palyra(daemon, "memory", "list").stdout
+    assert all(each in found for each in ("painted blue", "oars are ash", "user: The skiff"))
+
+
 def test_a_daemon_that_is_killed_right_after_a_write_embeds_it_at_the_next_start(
     tmp_path: Path,
 ) -> None:

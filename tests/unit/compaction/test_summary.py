@@ -2,8 +2,10 @@
 back leaves no trace.
 """
 
+import json
 import random
 from dataclasses import asdict
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -66,6 +68,18 @@ class Tape:
             run_id=run_id,
         )
         return run_id
+
+    def call(self, run_id: str, tool: str, arguments: dict[str, Any], result: str) -> None:
+        """A reply of one call, with what it returned."""
+        call = Call(CallId(f"{run_id}-{len(self.entries)}"), tool, arguments)
+        self.add(
+            ModelReplied(turn=1, provider="p", model="m", text="", calls=(call,)),
+            ToolProposed(call_id=call.id, tool=call.tool, arguments=call.arguments),
+            ToolDecided(call_id=call.id, verdict="allow", reason="r"),
+            ToolStarted(call_id=call.id, key="k"),
+            ToolFinished(call_id=call.id, outcome="ok", text=result),
+            run_id=run_id,
+        )
 
     def reply(self, run_id: str, text: str, calls: int = 0) -> None:
         named = tuple(
@@ -342,7 +356,52 @@ def test_calls_are_told_with_what_they_were_about_and_how_they_ended() -> None:
         tape.exchange("look", calls=1)
     turns = [turn for turn in tape.conversation.turns if not isinstance(turn, Summary)]
     (done,) = (point for point in rule_summary.condense((), turns, MOST) if point.kind == "done")
-    assert (done.text, done.times) == ("fs.read f0.txt: ok", 2)
+    assert (done.text, done.times) == ("fs.read path=f0.txt: ok (entry 20)", 2)
+
+
+def test_identifiers_and_amounts_of_a_result_are_kept_with_where_they_come_from() -> None:
+    tape = Tape()
+    run_id = tape.begin("What can I pay with?")
+    user = {
+        "name": "Mia Li",
+        "payment_methods": {"gift_card_7": {"amount": 128, "source": "gift_card"}},
+        "about": "A sentence of many words that nobody needs in order to call anything.",
+    }
+    tape.call(run_id, "get_user", {"user_id": "mia_li_3668"}, json.dumps(user))
+    finished = len(tape.entries)
+    tape.call(run_id, "shell.run", {"command": "df"}, "/dev/sda1 is 83% full, build-4411 failed")
+    tape.reply(run_id, "There is gift_card with 128.")
+    turns = [turn for turn in tape.conversation.turns if not isinstance(turn, Summary)]
+    first, second = (
+        point.text for point in rule_summary.condense((), turns, MOST) if point.kind == "done"
+    )
+    assert first == (
+        "get_user user_id=mia_li_3668: ok → amount 128, source gift_card, name Mia Li,"
+        " payment_methods gift_card_7"
+        f" (entry {finished})"
+    )
+    assert all(each in second for each in ("/dev/sda1", "83%", "build-4411"))
+
+
+def test_what_was_taken_up_later_is_kept_before_what_only_stood_in_a_result() -> None:
+    tape = Tape()
+    run_id = tape.begin("Which flights are there?")
+    flights = [{"flight": f"HAT{number:03}", "price": number} for number in range(200)]
+    tape.call(run_id, "search_flights", {"to": "JFK"}, json.dumps(flights))
+    tape.reply(run_id, "HAT171 is the cheapest non-stop one.")
+    turns = [turn for turn in tape.conversation.turns if not isinstance(turn, Summary)]
+    (done,) = (p.text for p in rule_summary.condense((), turns, MOST) if p.kind == "done")
+    assert "HAT171" in done
+    assert len(done) < 500
+
+
+def test_a_summary_says_that_the_rest_can_be_looked_up() -> None:
+    tape = Tape()
+    for number in range(9):
+        tape.exchange(f"ask {number}")
+    tape.compact()
+    (summary,) = (turn for turn in tape.conversation.turns if isinstance(turn, Summary))
+    assert "session.search finds" in summary.text
 
 
 @given(

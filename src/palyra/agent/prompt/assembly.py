@@ -37,7 +37,7 @@ from palyra.agent.prompt.token_sizes import Measure
 from palyra.core import call_options, labels, references, subagent_limits
 from palyra.core.call_options import CallOptions
 from palyra.core.conversation import Conversation
-from palyra.core.events import MEMORY_SEARCH, AssembledPart, InputAssembled, InputReceived
+from palyra.core.events import DOUBT, MEMORY_SEARCH, AssembledPart, InputAssembled, InputReceived
 from palyra.core.messages import (
     ANY_CALL,
     Image,
@@ -48,10 +48,11 @@ from palyra.core.messages import (
 )
 from palyra.core.run_progress import RunProgress, Turn, UserTurn
 from palyra.core.tools import ToolSpec
+from palyra.core.topics import Topic
 from palyra.models import token_count, usage_estimate
 from palyra.models.routing import Target
 from palyra.system import thread_pool
-from palyra.tools.catalogue import TIMELY
+from palyra.tools.catalogue import OF_TOPICS
 
 CHARS_PER_TOKEN = 4
 _CONTINUE = "Continue exactly where you stopped; do not repeat what you already wrote."
@@ -128,7 +129,8 @@ class Assembler:
         self._counted: dict[str, int] = {}
         self._surroundings: dict[tuple[str, str, str], StoredSources] = {}
         self._subsets: dict[
-            tuple[tuple[str, ...] | None, bool, bool], tuple[tuple[ToolSchema, ...], str]
+            tuple[tuple[str, ...] | None, bool, frozenset[Topic]],
+            tuple[tuple[ToolSchema, ...], str],
         ] = {}
         self._fitted: dict[tuple[str, str], OfferedTools] = {}
 
@@ -186,20 +188,22 @@ class Assembler:
         """The tools that a run is offered, and the text of their schemas: a subagent may have
         fewer.
 
-        Those for schedules are offered from the moment when somebody speaks of times.
+        Those for schedules, other machines and other people are offered from the moment when
+        somebody speaks of them.
         """
         commission = run.accepted.commission
-        timely = self.everything or conversation.timely
-        if commission is None and timely:
+        spoken_of = frozenset(OF_TOPICS) if self.everything else conversation.topics
+        if commission is None and len(spoken_of) == len(OF_TOPICS):
             return self._tools, self._tools_text
         key = (
-            (commission.tools, commission.depth >= subagent_limits.DEEPEST, timely)
+            (commission.tools, commission.depth >= subagent_limits.DEEPEST, spoken_of)
             if commission
-            else (None, False, timely)
+            else (None, False, spoken_of)
         )
         known = self._subsets.get(key)
         if known is None:
-            kept = (tool for tool in self._tools if timely or not tool.name.startswith(TIMELY))
+            away = tuple(name for topic, name in OF_TOPICS.items() if topic not in spoken_of)
+            kept = (tool for tool in self._tools if not away or not tool.name.startswith(away))
             tools = tuple(
                 tool
                 for tool in kept
@@ -420,7 +424,10 @@ class Assembler:
         shown = (*around.recalled, *around.earlier)
         label = labels.join([labels.private("memory"), *(each.label for each in shown)])
         tokens = sum(self._size(text) for text in (around.memory, _earlier(around)) if text)
-        note = ", ".join(f"{each.memory_id} {each.score:.2f}" for each in around.recalled)
+        note = ", ".join(
+            f"{each.memory_id} {each.score:.2f}{DOUBT if each.unsure else ''}"
+            for each in around.recalled
+        )
         return (AssembledPart("memory", tokens, label, note), *searched)
 
     def _outside(

@@ -63,13 +63,14 @@ class Found(Struct, frozen=True, kw_only=True):
 
 
 class Searched(Struct, frozen=True, kw_only=True):
-    """Results, best first. If no item's own part reaches the threshold, nothing of them is told to
-    the agent.
+    """Results, best first. `relevance`: how likely each is what was asked for; what is below the
+    threshold is not told to the agent.
     """
 
     found: list[Found]
     threshold: float
     words_only: str = ""
+    relevance: list[float] = []
 
 
 class MemoryStatus(Struct, frozen=True, kw_only=True):

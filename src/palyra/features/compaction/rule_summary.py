@@ -24,6 +24,7 @@ from palyra.core.sentences import (
     told_before_asking,
     topic,
 )
+from palyra.features.compaction import result_values
 from palyra.features.compaction.model import Spoken
 
 _LONGEST = 240
@@ -49,7 +50,9 @@ _SHARES: tuple[tuple[PointKind, float], ...] = (
     ("done", 0.6),
     ("course", 1.0),
 )
-_ARGUMENTS = ("path", "url", "command", "query", "pattern", "name")
+_LOOK_UP = "session.search finds every word of them, and all that tools returned."
+# Between how a call ended and what it gave.
+_GAVE = " → "
 
 
 def condense(
@@ -62,7 +65,7 @@ def condense(
 def render(points: Sequence[Point], records: int, from_seq: int, upto_seq: int) -> str:
     # Positions on the tape of a session that this one was branched from would say nothing here.
     where = f", entries {from_seq} to {upto_seq} of the session," if from_seq > 0 else ""
-    lines = [f"{records} turns{where} are condensed here."]
+    lines = [f"{records} turns{where} are condensed here. {_LOOK_UP}"]
     for kind, title in _TITLES.items():
         found = [point for point in points if point.kind == kind]
         if found:
@@ -92,16 +95,17 @@ def keeps(text: str, required: Iterable[str]) -> bool:
 def _points(turns: Sequence[Spoken]) -> list[Point]:
     points: list[Point] = []
     at = 0
+    wanted = result_values.taken_up(turns)
     while at < len(turns):
         end = at + 1
         while end < len(turns) and turns[end].run_id == turns[at].run_id:
             end += 1
-        points += _of_run(turns[at:end])
+        points += _of_run(turns[at:end], wanted)
         at = end
     return points
 
 
-def _of_run(turns: Sequence[Spoken]) -> list[Point]:
+def _of_run(turns: Sequence[Spoken], wanted: frozenset[str]) -> list[Point]:
     """One exchange: what it says that must stay, and one line, or a mere count, for the rest of
     it.
     """
@@ -116,7 +120,7 @@ def _of_run(turns: Sequence[Spoken]) -> list[Point]:
                     points += found
                     asked += rest
             case ModelTurn():
-                points += [_done(turn.seq, call) for call in turn.calls]
+                points += [_done(turn.seq, call, wanted) for call in turn.calls]
                 if not turn.calls:
                     found, answered = _of_reply(turn, points)
                     points += found
@@ -198,9 +202,9 @@ def _of_reply(turn: ModelTurn, known: Sequence[Point]) -> tuple[list[Point], lis
     return points, rest
 
 
-def _done(seq: int, call: CallProgress) -> Point:
-    arguments = call.arguments
-    about = next((str(arguments[name]) for name in _ARGUMENTS if arguments.get(name)), "")
+def _done(seq: int, call: CallProgress, wanted: frozenset[str]) -> Point:
+    """A call with its arguments, how it ended, and what of its result later calls may need."""
+    about = result_values.arguments(call.arguments)
     if not about and call.finished is not None:
         about = ", ".join(change.path for change in call.finished.changes)
     outcome = (
@@ -210,9 +214,13 @@ def _done(seq: int, call: CallProgress) -> Point:
         if call.finished
         else "no result"
     )
-    return Point(
-        "done", f"{call.call.tool} {cut(collapse(about), 120)}".rstrip() + f": {outcome}", seq
-    )
+    said = f"{call.call.tool} {cut(collapse(about), _LONGEST)}".rstrip() + f": {outcome}"
+    if call.finished is None or call.undone:
+        return Point("done", said, seq)
+    values = result_values.of_result(call.finished.text, wanted)
+    # Positions on another session's tape would say nothing here.
+    where = f" (entry {call.finished_seq})" if call.finished_seq > 0 else ""
+    return Point("done", f"{said}{_GAVE}{values}{where}" if values else said + where, seq)
 
 
 def merged(before: Iterable[Point], new: Iterable[Point]) -> list[Point]:
@@ -231,7 +239,7 @@ def merged(before: Iterable[Point], new: Iterable[Point]) -> list[Point]:
 def _key(point: Point) -> tuple[str, str]:
     match point.kind:
         case "done":
-            return "done", point.text.rpartition(": ")[0]
+            return "done", point.text.partition(_GAVE)[0].rpartition(": ")[0]
         case "course":
             return "course", f"{point.seq} {point.text}"
         case _:

@@ -18,6 +18,7 @@ from palyra.cli.state import CliState
 from palyra.client import discovery
 from palyra.client.types.memory import Imported, Item
 from palyra.core.errors import InvalidInput, PalyraError
+from palyra.features.memory import foreign
 
 _STATES = ("active", "review", "superseded", "forgotten", "rejected", "all")
 _KINDS = ("fact", "preference", "procedure", "decision", "constraint")
@@ -69,12 +70,8 @@ def search(state: CliState, text: tuple[str, ...], session: str, limit: int, exp
     if state.out.as_json:
         state.out.json(searched)
         return
-    for each in searched.found:
-        mark = (
-            ""
-            if max(each.score, each.parts.own) >= searched.threshold
-            else "  (too far to be told to the agent)"
-        )
+    for each, likely in zip(searched.found, searched.relevance, strict=True):
+        mark = "" if likely >= searched.threshold else "  (too far to be told to the agent)"
         state.out.line(
             f"{each.score:.2f}  {each.item.memory_id}  {one_line(each.item.text, 200)}{mark}"
         )
@@ -223,8 +220,8 @@ def export(state: CliState) -> None:
     memory,
     "import",
     help=(
-        "Remember what a file holds: lines as `export` prints them, or objects with at least a"
-        " text."
+        "Remember what a file holds: lines as `export` prints them, objects with at least a text,"
+        " conversations exported from ChatGPT or Claude, or a list in Markdown (.md)."
     ),
 )
 @click.argument(
@@ -233,11 +230,8 @@ def export(state: CliState) -> None:
 def import_(state: CliState, file: Path) -> None:
     total = Imported(taken=0, merged=0, review=0)
     body: dict[str, list[Any]] = {"new": [], "items": []}
-    lines = sys.stdin.buffer if str(file) == "-" else file.open("rb")
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            given = _line(number, line)
-            body["items" if "memory_id" in given else "new"].append(given)
+    for given in _given(file):
+        body["items" if "memory_id" in given else "new"].append(given)
         if sum(map(len, body.values())) == _PER_REQUEST:
             total, body = _sent(state, body, total), {"new": [], "items": []}
     total = _sent(state, body, total)
@@ -247,6 +241,21 @@ def import_(state: CliState, file: Path) -> None:
         state.out.line(
             f"{total.taken} taken, {total.merged} of them known already, {total.review} need review"
         )
+
+
+def _given(file: Path) -> Iterator[dict[str, Any]]:
+    if file.suffix.casefold() in (".md", ".markdown"):
+        found = foreign.markdown(file.read_text(errors="replace"), file.name)
+        yield from (msgspec.to_builtins(each) for each in found)
+        return
+    lines = sys.stdin.buffer if str(file) == "-" else file.open("rb")
+    for number, line in enumerate(lines, 1):
+        if number == 1 and foreign.is_conversations(line):
+            found = foreign.conversations(line + lines.read())
+            yield from (msgspec.to_builtins(each) for each in found)
+            return
+        if line.strip():
+            yield _line(number, line)
 
 
 def _line(number: int, line: bytes) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from palyra.core.errors import PalyraError, Unavailable
 from palyra.core.ids import SYSTEM
 from palyra.core.ports import Embedder
 from palyra.features.memory import words as memory_vectors
-from palyra.features.memory.rows import index, items, transcript_index
+from palyra.features.memory.rows import claims, index, items, transcript_index
 from palyra.features.memory.rows.codes import Codes
 from palyra.store.database import Database, Tx
 from palyra.system.thread_pool import everyday
@@ -37,11 +37,13 @@ IDLE_S = _SWEEP_S + 120.0
 _QUIET_S = 20.0
 # Few at once: the writer is everybody's.
 _ENTRIES_AT_ONCE = 16
+_ITEMS_AT_ONCE = 200
 # After so many passages the embedding model rests until it is quiet again.
 _MOST_SAID = 256
 # Who asks in the middle of a run waits no longer for a question's vector. The model takes a small
-# part of this once it is started, and people who are about to ask have it started.
-PATIENCE_S = 1.5
+# part of this once it is started, and people who are about to ask have it started; starting takes
+# about a second, and a few on a machine that is busy.
+PATIENCE_S = 4.0
 _EVERYTHING = 1 << 53
 # The model is kept for longer than this after it was last used.
 _WARM_S = 120.0
@@ -165,7 +167,9 @@ class Embedding:
     def warm(self) -> None:
         """Start the model, or keep it: somebody may ask soon. Does nothing while it is at work."""
         loop = asyncio.get_running_loop()
-        if self._embedder is None or self._asking or loop.time() < self._warm_until:
+        if self._embedder is None or self._asking:
+            return
+        if loop.time() < self._warm_until and self._embedder.running:
             return
         self._warm_until = loop.time() + _WARM_S
         task = asyncio.create_task(self._warm(self._embedder))
@@ -273,6 +277,8 @@ class Embedding:
         def step(tx: Tx) -> int:
             return items.purge(tx, items.On(SYSTEM), items.expired(tx), "expired")
 
+        while await self._db.write(lambda tx: claims.unclaimed(tx, _ITEMS_AT_ONCE)):
+            await self._lull.wait()
         if await self._db.read(lambda tx: items.expired(tx, 1)):
             while await self._db.write(step):
                 pass

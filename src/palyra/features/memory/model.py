@@ -16,9 +16,9 @@ State = Literal["active", "review", "superseded", "forgotten", "rejected"]
 Written = Literal["user", "tool", "learned", "import"]
 
 LONGEST_TEXT = 4_000
-# A question found something if the best item reaches this by itself, without its neighbours;
-# calibrated by `make bench-memory`.
-INJECTION_THRESHOLD = 0.24
+# By words alone a question found something if the best item reaches this by itself, without its
+# neighbours. With meanings, `relevance` decides.
+WORDS_THRESHOLD = 0.24
 MOST_INJECTED = 5
 MOST_PINNED_INJECTED = 3
 INJECTED_TOKENS = 800
@@ -131,12 +131,15 @@ class Found(Struct, frozen=True):
 
 
 class Recalled(Struct, frozen=True):
-    """An item for the prompt. `pinned` ones are there whatever the question."""
+    """An item for the prompt; `score` is how likely it is what is asked for. `unsure`: it is told
+    with a word of doubt. Pinned ones are there whatever the question.
+    """
 
     item: Item
     score: float
     parts: ScoreParts | None
     tokens: int
+    unsure: bool = False
 
 
 class Said(Struct, frozen=True):

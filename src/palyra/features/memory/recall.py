@@ -20,12 +20,10 @@ from palyra.agent.prompt import run_context
 from palyra.agent.prompt.run_context import Recall, RecalledMemory
 from palyra.core.errors import PalyraError
 from palyra.core.ports import CallContext
-from palyra.features.memory import selection
+from palyra.features.memory import relevance, selection
+from palyra.features.memory import words as memory_words
 from palyra.features.memory.embedding import PATIENCE_S, Embedding
 from palyra.features.memory.model import (
-    INJECTION_THRESHOLD,
-    MOST_INJECTED,
-    MOST_PINNED_INJECTED,
     Item,
     Said,
     Where,
@@ -84,7 +82,6 @@ log = logging.getLogger("palyra.memory")
 
 # Longer than a question's vector may take.
 _PATIENCE_S = PATIENCE_S + 0.5
-_CANDIDATES = MOST_INJECTED + MOST_PINNED_INJECTED
 # What is looked for: longer texts say no more about what they are about.
 _LONGEST_QUESTION = 2_000
 
@@ -107,7 +104,8 @@ class Recalling:
         except (TimeoutError, PalyraError) as error:
             log.warning("memory could not be read again, the run goes on without it: %s", error)
             return ()
-        return tuple(for_prompt(each, 0.0) for each in found)
+        doubted = run_context.doubted_in(run.live.conversation)
+        return tuple(for_prompt(each, 0.0, unsure=each.memory_id in doubted) for each in found)
 
     async def look(self, run: ActiveRun) -> Recall:
         shown = run_context.shown_in(run.live.conversation, run.run_id)
@@ -134,17 +132,19 @@ class Recalling:
             log.warning("memory could not be read, the run goes on without it: %s", error.message)
             return Recall(problem=f"not read: {error.message}")
         searched, problem = await self._search(where, text)
-        chosen = selection.told(standing, searched.found, searched.threshold)
-        return Recall(tuple(for_prompt(each.item, each.score) for each in chosen), problem)
+        chosen = selection.told(standing, searched)
+        return Recall(
+            tuple(for_prompt(each.item, each.score, unsure=each.unsure) for each in chosen), problem
+        )
 
     async def _search(self, where: Where, text: str) -> tuple[Searched, str]:
         """What answers the question, and what is to be said about how it was searched."""
-        nothing = Searched([], INJECTION_THRESHOLD)
+        nothing = Searched([], relevance.TOLD_FROM)
         if not text.strip():
             return nothing, ""
         try:
             async with asyncio.timeout(_PATIENCE_S):
-                searched = await self._memory.search(where, text, _CANDIDATES, patient=False)
+                searched = await self._memory.search(where, text, relevance.WEIGHED, patient=False)
         except TimeoutError:
             log.warning("memory took too long to answer; the run goes on without it")
             return nothing, f"not searched: no answer within {_PATIENCE_S:g} s"
@@ -155,5 +155,9 @@ class Recalling:
         return searched, problem
 
 
-def for_prompt(item: Item, score: float) -> RecalledMemory:
-    return RecalledMemory(item.memory_id, item.kind, item.text, item.label, score)
+def for_prompt(item: Item, score: float, *, unsure: bool = False) -> RecalledMemory:
+    text = item.text
+    if item.supersedes and item.valid_from_ms:
+        # It was otherwise before: what the model finds elsewhere may be older.
+        text = f"{text.rstrip('. ')} (since {memory_words.day(item.valid_from_ms)})"
+    return RecalledMemory(item.memory_id, item.kind, text, item.label, score, unsure)

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 
 from palyra.features.memory import model as shapes
+from palyra.features.memory import relevance
 from palyra.features.memory.model import Found, Item, Recalled
+from palyra.features.memory.service import Searched
 
 _CHARACTERS_PER_TOKEN = 4
 _LINE_TOKENS = 12
@@ -11,12 +13,11 @@ _LINE_TOKENS = 12
 
 def told(
     standing: Sequence[Item],
-    found: Sequence[Found],
-    threshold: float,
+    searched: Searched,
     limit_tokens: int = shapes.INJECTED_TOKENS,
 ) -> list[Recalled]:
     """Return what goes with every prompt, then what was found and answers the question."""
-    scores = {each.item.memory_id: each for each in found}
+    scores = {each.item.memory_id: each for each in searched.found}
     wishes = [item for item in standing if item.kind == "preference" and item.origin == "learned"]
     others = [item for item in standing if item not in wishes][: shapes.MOST_PINNED_INJECTED]
     # How somebody wants things done has a small budget of its own: it is not crowded out, and
@@ -27,12 +28,20 @@ def told(
         shapes.MOST_PREFERENCES,
     )
     chosen = [_held(item, scores.pop(item.memory_id, None)) for item in others]
-    # Neighbours help to rank; that there is an answer at all, some item must show by itself.
-    answered = any(each.parts.own >= threshold for each in found)
-    for each in scores.values():
-        if answered and max(each.score, each.parts.own) >= threshold:
-            chosen.append(Recalled(each.item, each.score, each.parts, _tokens(each.item)))
+    for at in _likely(searched):
+        each = searched.found[at]
+        if scores.pop(each.item.memory_id, None) is not None:
+            likely = searched.relevance[at]
+            unsure = not searched.words_only and likely < relevance.SURE_FROM
+            chosen.append(Recalled(each.item, likely, each.parts, _tokens(each.item), unsure))
     return [*preferences, *_within(chosen, limit_tokens, shapes.MOST_INJECTED)]
+
+
+def _likely(searched: Searched) -> list[int]:
+    """Which results are told, the likeliest first."""
+    if not searched.words_only:
+        return relevance.told(searched.relevance)
+    return [at for at, each in enumerate(searched.relevance) if each >= searched.threshold]
 
 
 def _held(item: Item, found: Found | None) -> Recalled:

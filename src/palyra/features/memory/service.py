@@ -16,6 +16,7 @@ from palyra.core import labels
 from palyra.core.errors import Conflict, InvalidInput, NotFound
 from palyra.core.labels import CLEAN, Label
 from palyra.features.memory import model as shapes
+from palyra.features.memory import relevance
 from palyra.features.memory.embedding import Embedding
 from palyra.features.memory.model import (
     Found,
@@ -62,8 +63,8 @@ class MemoryChange(
 
 
 class Searched(Struct, frozen=True):
-    """Results, best first. If no item's own part reaches the threshold, nothing of them is told to
-    the agent.
+    """Results, best first. `relevance`: how likely each is what was asked for; what is below the
+    threshold is not told to the agent.
 
     `words_only` is set when meanings could not be searched, and says why.
     """
@@ -71,6 +72,7 @@ class Searched(Struct, frozen=True):
     found: list[Found]
     threshold: float
     words_only: str = ""
+    relevance: list[float] = []
 
 
 class Origin(Struct, frozen=True):
@@ -315,15 +317,26 @@ class Memory:
             )
 
         if not await self._db.read(seen):
-            return Searched([], shapes.INJECTION_THRESHOLD, self.embedding.why_not)
+            return Searched([], relevance.TOLD_FROM, self.embedding.why_not)
         vector = await self.embedding.question(text, patient=patient)
         found = await self._db.read(
             lambda tx: rows_search.search(
-                tx, seen(tx), text, limit, vector=vector, codes=self._codes
+                tx,
+                seen(tx),
+                text,
+                max(limit, relevance.WEIGHED),
+                vector=vector,
+                codes=self._codes,
             )
         )
-        missing = "" if vector is not None else self.embedding.why_not or _NOT_READY
-        return Searched(found, shapes.INJECTION_THRESHOLD, missing)
+        if vector is not None:
+            likely = relevance.of(text, found)
+            return Searched(found[:limit], relevance.TOLD_FROM, "", likely[:limit])
+        likely = [max(each.score, each.parts.own) for each in found]
+        if not any(each.parts.own >= shapes.WORDS_THRESHOLD for each in found):
+            likely = [0.0 for _ in found]
+        missing = self.embedding.why_not or _NOT_READY
+        return Searched(found[:limit], shapes.WORDS_THRESHOLD, missing, likely[:limit])
 
     async def standing(self, where: Where) -> list[Item]:
         """What goes with every prompt without being searched: what is pinned, and preferences that

@@ -1,4 +1,4 @@
-"""`session.search`: what was said in the user's earlier conversations.
+"""`session.search`: what was said and what tools returned, in the user's conversations.
 
 The rule: a quotation is as untrusted and as private as what it quotes, and what was said in another
 session is private here.
@@ -35,7 +35,7 @@ class SessionSearch(Placeless):
     argument_type = SessionSearchArguments
     spec = declare(
         "session.search",
-        "Search earlier conversations.",
+        "Search past messages and tool results.",
         SessionSearchArguments,
         effect="pure",
         capabilities=("memory",),
@@ -81,7 +81,7 @@ class SessionSearch(Placeless):
         )
         return ToolResult(
             outcome="ok",
-            text="\n".join(lines) or "nothing like that was said",
+            text="\n".join(lines) or "nothing like that was said or returned",
             data=data,
             label=label,
         )

@@ -96,15 +96,11 @@ class MemoryQueryArguments(Arguments, frozen=True, kw_only=True):
 class RememberArguments(Arguments, frozen=True, kw_only=True):
     text: Annotated[
         str,
-        Meta(
-            min_length=1,
-            max_length=LONGEST_TEXT,
-            description="One statement that makes sense on its own",
-        ),
+        Meta(min_length=1, max_length=LONGEST_TEXT),
     ]
     kind: Kind = "fact"
     scope: ScopeKind = "principal"
-    corrects: Annotated[str, Meta(max_length=64, description="Id of the memory this replaces")] = ""
+    corrects: Annotated[str, Meta(max_length=64, description="Id that this replaces")] = ""
 
 
 class ForgetArguments(Arguments, frozen=True, kw_only=True):
@@ -169,7 +165,7 @@ class MemoryWrite(_MemoryTool):
     # `memory.forget` takes it back.
     spec = declare(
         "memory.write",
-        "Remember one statement for later conversations, or correct one. No secrets.",
+        "Remember one statement, clear on its own, or correct one. No secrets.",
         RememberArguments,
         effect="idempotent",
         capabilities=("memory",),

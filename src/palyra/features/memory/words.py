@@ -96,13 +96,17 @@ def counted(text: str, valid_from_ms: int) -> Counter[str]:
 
 def dated(text: str, valid_from_ms: int) -> str:
     """A text with its day before it, as people write it: "last May" is often what is asked for."""
-    if not valid_from_ms:
-        return text
+    said = day(valid_from_ms) if valid_from_ms else ""
+    return f"{said} {text}" if said else text
+
+
+def day(time_ms: int) -> str:
+    """A day as people write it; nothing if there is no such day."""
     try:
-        day = datetime.fromtimestamp(valid_from_ms / 1000, UTC)
+        when = datetime.fromtimestamp(time_ms / 1000, UTC)
     except (OverflowError, ValueError):
-        return text
-    return f"{day.day} {day:%B %Y} {text}"
+        return ""
+    return f"{when.day} {when:%B %Y}"
 
 
 def same_key(text: str) -> bytes:

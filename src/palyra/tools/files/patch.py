@@ -22,7 +22,7 @@ class Edit(Arguments, frozen=True, kw_only=True):
     path: str
     search: Annotated[str, Meta(min_length=1, description="Text that occurs once")]
     replace: str
-    all: Annotated[bool, Meta(description="Replace every occurrence")] = False
+    all: bool = False
 
 
 class PatchArguments(Arguments, frozen=True, kw_only=True):

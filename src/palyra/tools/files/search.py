@@ -199,7 +199,7 @@ class SearchArguments(Arguments, frozen=True, kw_only=True):
     glob: Annotated[str, Meta(max_length=500, description="e.g. src/**/*.ts")] = ""
     ignore_case: bool = False
     context: Annotated[int, Meta(ge=0, le=10, description="Lines around each match")] = 0
-    limit: Annotated[int, Meta(ge=1, le=1000, description="Matches")] = 100
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 100
     ignored: Annotated[bool, Meta(description="Also what .gitignore names")] = False
 
 

@@ -20,8 +20,8 @@ _MOST_BYTES = 1 << 20
 
 
 class WriteArguments(Arguments, frozen=True, kw_only=True):
-    path: Annotated[str, Meta(description="Folders are made")]
-    content: Annotated[str, Meta(description="The whole new content")]
+    path: str
+    content: str
     expected_sha256: Annotated[
         str, Meta(pattern=r"^([0-9a-f]{12,64})?$", description="Refuse if the file is another")
     ] = ""

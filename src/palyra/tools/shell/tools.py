@@ -38,7 +38,7 @@ _GRACE_MS = 30_000
 
 class RunArguments(Arguments, frozen=True, kw_only=True):
     command: Annotated[str, Meta(min_length=1, max_length=_LONGEST_COMMAND, description="For bash")]
-    cwd: Annotated[str, Meta(description="Folder in the workspace")] = "."
+    cwd: str = "."
     timeout_s: Annotated[int, Meta(ge=1, le=LONGEST_S)] = 120
     background: Annotated[bool, Meta(description="Go on after this call; see shell.jobs")] = False
     hosts: Annotated[

@@ -48,7 +48,7 @@ _SHOWN_HEADERS = frozenset({"etag", "last-modified", "retry-after", "link"})
 
 
 class FetchArguments(Arguments, frozen=True, kw_only=True):
-    url: Annotated[str, Meta(description="http(s)")]
+    url: str
     method: Literal["GET", "HEAD"] = "GET"
     headers: dict[str, str] = {}
     form: Annotated[Form, Meta(description="raw keeps HTML")] = field(default="text", name="as")

@@ -19,7 +19,7 @@ from palyra.core.ids import SYSTEM_TAPE
 from palyra.core.labels import Label
 from palyra.features.memory import words
 from palyra.features.memory.model import Item, State
-from palyra.features.memory.rows import index
+from palyra.features.memory.rows import claims, index
 from palyra.features.memory.rows.index import IndexEntry
 from palyra.store import tape
 from palyra.store.database import Tx
@@ -166,28 +166,67 @@ def add(tx: Tx, on: On, items: Sequence[Item]) -> list[Item]:
     kept: list[Item] = []
     fresh: dict[tuple[str, str, str], list[Item]] = {}
     for item in items:
-        known = _same(tx, item)
-        if known is not None:
-            kept.append(_strengthen(tx, on, known, item))
+        same = known(tx, item)
+        if same is not None:
+            kept.append(_strengthen(tx, on, same, item))
             continue
+        other, verdict = claims.rival(tx, item)
+        if other:
+            rival = get(tx, item.owner, other)
+            if verdict == "other" and item.state == "active":
+                # What it replaces may have come with it.
+                _index_all(tx, fresh)
+                kept.append(_replace(tx, on, rival, item))
+                continue
+            item = _doubtful(item, rival)
         _insert(tx, item)
         kept.append(item)
         on.append(tx, _written(tx, item))
         if item.state == "active":
             fresh.setdefault((item.owner, item.scope, item.scope_value), []).append(item)
-    for together in fresh.values():
-        _index(tx, together)
+    _index_all(tx, fresh)
     return kept
 
 
+def _index_all(tx: Tx, fresh: dict[tuple[str, str, str], list[Item]]) -> None:
+    for together in fresh.values():
+        _index(tx, together)
+    fresh.clear()
+
+
+def _replace(tx: Tx, on: On, rival: Item, item: Item) -> Item:
+    """The newer of the two holds; both keep since when and until when."""
+    since = item.valid_from_ms or tx.now_ms
+    if rival.valid_from_ms > since:
+        # It is the older statement that came later.
+        late = msgspec.structs.replace(
+            item,
+            state="superseded",
+            superseded_by=rival.memory_id,
+            valid_until_ms=item.valid_until_ms or rival.valid_from_ms,
+        )
+        _insert(tx, late)
+        on.append(tx, _written(tx, late))
+        return late
+    ended = msgspec.structs.replace(rival, valid_until_ms=since)
+    return correct(tx, on, ended, msgspec.structs.replace(item, valid_from_ms=since))
+
+
+def _doubtful(item: Item, rival: Item) -> Item:
+    """It waits for a person, who may let it take the other one's place."""
+    if item.state != "active":
+        return msgspec.structs.replace(item, supersedes=rival.memory_id)
+    return msgspec.structs.replace(
+        item,
+        state="review",
+        supersedes=rival.memory_id,
+        why=f"may contradict memory {rival.memory_id} ({rival.text[:120]}); accepting replaces it",
+    )
+
+
 def known(tx: Tx, item: Item) -> Item | None:
-    """The item that `add` would strengthen instead of adding this one."""
-    return _same(tx, item)
-
-
-def _same(tx: Tx, item: Item) -> Item | None:
-    """A live item that says the same, to the same eyes. One under review is never made true by
-    repeating it.
+    """A live item that says the same, to the same eyes: `add` strengthens it instead of adding this
+    one. One under review is never made true by repeating it.
     """
     rows = tx.all(
         f"""SELECT {_COLUMNS} FROM memory_items WHERE owner = :owner AND same_key = :key AND scope =
@@ -373,6 +412,7 @@ def _insert(tx: Tx, item: Item) -> None:
         same_key=words.same_key(item.text),
         salt=os.urandom(16),
     )
+    claims.note(tx, item.memory_id, item.text)
 
 
 def _update(tx: Tx, item: Item) -> None:

@@ -53,6 +53,8 @@ _DAMPING = 0.5
 
 ITEMS = "memory_items"
 TURNS = "turns_searched"
+# Instead of a model's name: it is found by its words, and is to have no vector.
+WORDS_ONLY = "-"
 
 
 class Ranked(Struct, frozen=True):
@@ -320,7 +322,7 @@ def _cosines(tx: Tx, spots: list[int], vector: "Floats") -> "Floats":
 
 def _load(tx: Tx, row: _Row, spots: list[int]) -> list[_Seen]:
     """Those that are to be considered: not expired, still valid."""
-    length = "length(text)" if row.table == ITEMS else "0"
+    length = "length(text)" if row.table == ITEMS else "size"
     rows = tx.all(
         f"""SELECT spot, source, place, confidence_bps, valid_from_ms, created_ms, embedded_by,
             {length} FROM {row.table}
@@ -335,7 +337,7 @@ def _load(tx: Tx, row: _Row, spots: list[int]) -> list[_Seen]:
             place,
             sure / 10_000,
             said_ms or created_ms,
-            bool(embedded),
+            embedded not in ("", WORDS_ONLY),
             _damped(size),
         )
         for where, source, place, sure, said_ms, created_ms, embedded, size in rows

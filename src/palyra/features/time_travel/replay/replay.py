@@ -7,7 +7,7 @@ reach the world through is another: the model, the tools, the policy, the clock.
 
 import asyncio
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from palyra.agent.authorize import Authorizer
 from palyra.agent.broadcast import Broadcast
 from palyra.agent.images import ImageLoader
 from palyra.agent.model_turn import ModelTurns
-from palyra.agent.prompt import small_offer
+from palyra.agent.prompt import run_context, small_offer
 from palyra.agent.prompt.assembly import Assembler
 from palyra.agent.prompt.run_context import Recall, RecalledMemory, RunContext
 from palyra.agent.prompt.small_offer import OfferedTools
@@ -295,19 +295,26 @@ class _Recalling(Recalling):
 
     async def look(self, run: ActiveRun) -> Recall:
         found = self._assembled(run)
-        return Recall(self._of(found.recalled), found.memory_problem) if found else Recall()
+        if found is None:
+            return Recall()
+        return Recall(self._of(found.recalled, found.doubted), found.memory_problem)
 
     async def again(self, run: ActiveRun, memory_ids: Sequence[str]) -> tuple[RecalledMemory, ...]:
         found = self._assembled(run)
-        return self._of([(each, 0.0) for each in found.kept_memory]) if found else ()
+        doubted = run_context.doubted_in(run.live.conversation)
+        return self._of([(each, 0.0) for each in found.kept_memory], doubted) if found else ()
 
     def _assembled(self, run: ActiveRun) -> InputAssembled | None:
         found = self._director.script.expect(self._director.head, run.run_id, "input.assembled")
         return found.event if found and isinstance(found.event, InputAssembled) else None
 
-    def _of(self, shown: Sequence[tuple[str, float]]) -> tuple[RecalledMemory, ...]:
+    def _of(
+        self, shown: Sequence[tuple[str, float]], doubted: Collection[str]
+    ) -> tuple[RecalledMemory, ...]:
         return tuple(
-            for_prompt(self._items[each], score) for each, score in shown if each in self._items
+            for_prompt(self._items[each], score, unsure=each in doubted)
+            for each, score in shown
+            if each in self._items
         )
 
 
