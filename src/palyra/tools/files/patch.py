@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from msgspec import Meta, Struct
+from msgspec.structs import force_setattr
 
 from palyra.core.argument_roles import uses
 from palyra.core.errors import Conflict, InvalidInput, LimitExceeded, NotFound, PalyraError
@@ -28,6 +29,11 @@ class Edit(Arguments, frozen=True, kw_only=True):
 class PatchArguments(Arguments, frozen=True, kw_only=True):
     diff: Annotated[str, Meta(description="Unified diff; /dev/null creates or deletes")] = ""
     edits: Annotated[list[Edit], Meta(description="Or these replacements, in order")] = []
+
+    def __post_init__(self) -> None:
+        # Weak models fill in both. A diff without a hunk changes nothing, so only the edits count.
+        if self.edits and self.diff and "@@" not in self.diff:
+            force_setattr(self, "diff", "")
 
 
 class _Draft(Struct):
@@ -106,7 +112,7 @@ class Patch(ChangingTool):
 
 def _paths(arguments: PatchArguments) -> list[str]:
     if bool(arguments.diff) == bool(arguments.edits):
-        raise InvalidInput("fs.patch takes either diff or edits")
+        raise InvalidInput("fs.patch takes either diff or edits: give one and leave the other out")
     if arguments.diff:
         return [patch.path for patch in diffs.parse(arguments.diff)]
     return [edit.path for edit in arguments.edits]
