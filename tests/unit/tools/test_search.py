@@ -50,10 +50,10 @@ def test_files_whose_names_match_are_named_where_no_line_does(tmp_path: Path) ->
     fill(tmp_path, {"config.ini": "port = 1\n", "b/config.ini.bak": "x\n", "d.txt": "nothing"})
     told = call(tmp_path, "fs.search", pattern="config.ini").text
     assert told == (
-        "files whose names match: b/config.ini.bak, config.ini; no line of a file matches"
+        "no line matches, but names of files do: b/config.ini.bak, config.ini; read one with fs.read"
     )
     fill(tmp_path, {"e.txt": "see config.ini\n"})
-    assert "names match" not in call(tmp_path, "fs.search", pattern="config.ini").text
+    assert "names of files" not in call(tmp_path, "fs.search", pattern="config.ini").text
 
 
 def test_context_is_shown_once_where_it_overlaps(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """`fs.patch`: change parts of files, by a unified diff or by search and replace, all or nothing."""
 
+import re
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -26,13 +27,17 @@ class Edit(Arguments, frozen=True, kw_only=True):
     all: Annotated[bool, Meta(description="Replace every occurrence")] = False
 
 
+# A line of a diff that is added or removed, and not one of the two that name files.
+_CHANGED = re.compile(r"^(?:\+(?!\+\+ )|-(?!-- ))", re.MULTILINE)
+
+
 class PatchArguments(Arguments, frozen=True, kw_only=True):
     diff: Annotated[str, Meta(description="Unified diff; /dev/null creates or deletes")] = ""
     edits: Annotated[list[Edit], Meta(description="Or these replacements, in order")] = []
 
     def __post_init__(self) -> None:
-        # Weak models fill in both. A diff without a hunk changes nothing, so only the edits count.
-        if self.edits and self.diff and "@@" not in self.diff:
+        # Weak models fill in both. A diff that adds and removes nothing says nothing.
+        if self.edits and self.diff and _CHANGED.search(self.diff) is None:
             force_setattr(self, "diff", "")
 
 

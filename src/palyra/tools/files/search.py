@@ -418,7 +418,8 @@ def _add(search: Searching, line: str) -> None:
 def _report(search: Searching, steps: Walk) -> ToolResult:
     notes = [f"{search.matches} matching lines in {search.files} files"]
     if search.named and not search.matches:
-        notes = [f"files whose names match: {', '.join(search.named)}", "no line of a file matches"]
+        named = ", ".join(search.named)
+        notes = [f"no line matches, but names of files do: {named}; read one with fs.read"]
     if search.full:
         notes.append("there may be more: narrow the pattern, path or glob")
     elif search.late or not search.goes_on():
