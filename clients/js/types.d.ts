@@ -132,7 +132,7 @@ export interface AnswerRefused {
   kind: "answer.refused";
   turn: number;
   problem: string;
-  flaw?: "arguments" | "empty" | "form" | "loop" | "repetition" | "stray_call";
+  flaw?: "arguments" | "described" | "empty" | "form" | "loop" | "repetition" | "stray_call";
 }
 
 export interface AnsweredGroup {
@@ -1752,7 +1752,7 @@ export interface ModelReplied {
   text?: string;
   reasoning?: string;
   calls?: (Call)[];
-  stop?: "content_filter" | "cut" | "end" | "interrupted" | "length" | "repetition" | "stray_call" | "tool_calls";
+  stop?: "content_filter" | "cut" | "described" | "end" | "interrupted" | "length" | "repetition" | "stray_call" | "tool_calls";
   usage?: Usage;
   cost_microusd?: number;
   priced?: "" | "free" | "list" | "own" | "unknown";

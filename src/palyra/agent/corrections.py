@@ -59,6 +59,12 @@ def words(run: RunProgress, tools: Sequence[ToolSchema]) -> str:
                 " the call, send it again with nothing behind it. If you only quoted it, give your"
                 " answer again with the quote in a code fence."
             )
+        case "described":
+            said = (
+                "Nothing was done: your last reply spoke of a tool but did not call it, and the"
+                " user cannot call tools. Call it now yourself, in the form that your"
+                " instructions show. If no tool is needed, give your answer again."
+            )
     return f"[note from the daemon] {said}"
 
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from palyra.core.messages import StopReason
 
-Flaw = Literal["form", "empty", "loop", "arguments", "repetition", "stray_call"]
+Flaw = Literal["form", "empty", "loop", "arguments", "repetition", "stray_call", "described"]
 DeadEnd = Literal["empty_answer", "loop", "arguments", "repetition"]
 
 # The same call with the same result so often: the model is told. Once more: the run ends.
@@ -113,6 +113,8 @@ def of_answer(text: str, stop: StopReason, told: Sequence[str]) -> Correct | End
         return EndRun("repetition") if again else Correct("repetition", "the reply repeated itself")
     if stop == "stray_call" and "stray_call" not in told:
         return Correct("stray_call", "text followed a tool call")
+    if stop == "described" and "described" not in told:
+        return Correct("described", "the reply spoke of a tool and called none")
     if not text.strip() and stop != "content_filter":
         if "empty" in told:
             return EndRun("empty_answer")

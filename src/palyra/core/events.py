@@ -683,8 +683,8 @@ class AnswerRefused(Event, frozen=True, kw_only=True, tag="answer.refused"):
     """A reply that cannot be used; the model is told why and asked again.
 
     `flaw`: it has not the form that the calling program wants, it is empty, its call was made with
-    the same result before, its arguments were wrong again, it repeats itself, or text follows its
-    call.
+    the same result before, its arguments were wrong again, it repeats itself, text follows its
+    call, or it describes a call and makes none.
     """
 
     turn: int

@@ -19,6 +19,8 @@ StopReason = Literal[
     "repetition",
     # A call was written as text with something behind it, so it was not taken for one.
     "stray_call",
+    # The reply tells how a tool would be called, and calls none.
+    "described",
 ]
 # `arguments` and `usage` come only from a reply that breaks off: the arguments of its calls so far,
 # and what the provider has said so far about the tokens, as JSON of `Usage`.
@@ -120,6 +122,9 @@ class ModelRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     json_schema: AnswerSchema | None = None
     # The tool that must be called, ANY_CALL, or NO_CALL; empty: the model chooses.
     tool_choice: str = ""
+    # The prompt was fitted to a small window. Models that have one follow short, late and repeated
+    # instructions better than long and early ones.
+    fitted: bool = False
     # Stable over a session: providers that cache prompts by key get it.
     cache_key: str = ""
 

@@ -74,6 +74,7 @@ class PathGuard:
         """
         _check_spelling(given)
         root = os.path.realpath(workspace)
+        given = _rooted(given, root)
         lexical = os.path.normpath(os.path.join(root, given))
         real = _resolved(root, lexical if writing else os.path.join(root, given))
         for where in (lexical, real):
@@ -82,7 +83,7 @@ class PathGuard:
             if _inside(where, root):
                 self._check_names(given, _relative(where, root))
         if not _inside(real, root):
-            raise PathRefused(given, "outside", f"it leads outside the workspace {root}")
+            raise PathRefused(given, "outside", _outside(given, root))
         if any(_inside(real, closed) for closed in self._forbidden):
             raise PathRefused(
                 given, "forbidden_root", "it lies in a folder that belongs to the daemon"
@@ -103,6 +104,24 @@ class PathGuard:
         reason = protected_names.why(relative)
         if reason:
             raise PathRefused(given, "protected", reason)
+
+
+def _outside(given: str, root: str) -> str:
+    relative = os.path.normpath(given.lstrip("/"))
+    told = f"it leads outside the workspace {root}"
+    if given.startswith("/") and os.path.lexists(os.path.join(root, relative)):
+        return f"{told}; did you mean {printable(relative)!r}?"
+    return told
+
+
+def _rooted(given: str, root: str) -> str:
+    """A path that models write when they are told the workspace's: its own, without the first
+    slash. Nothing of that name is in the workspace.
+    """
+    own = root.lstrip("/")
+    if not own or not (given == own or given.startswith(f"{own}/")):
+        return given
+    return given if os.path.lexists(os.path.join(root, own.partition("/")[0])) else f"/{given}"
 
 
 @contextmanager

@@ -23,9 +23,13 @@ BODY = json.dumps(
 ).encode()
 
 
-def play(folder: Path, scene: Callable[[Daemon, Program], Awaitable[None]]) -> None:
+def play(
+    folder: Path, scene: Callable[[Daemon, Program], Awaitable[None]], *, up: bool = True
+) -> None:
     async def whole() -> None:
         async with program() as other:
+            if not up:
+                other.up.clear()
             (folder / "secret").write_text(SECRET)
             table = f"""[channels.hook]
 kind = "webhook"
@@ -34,7 +38,8 @@ settings = ["url={other.url}", "secret=file:{folder}/secret"]
 """
             async with daemon(folder, [Turn(text="answer")] * 9, table) as opened:
                 opened.channels.intake.holding.quiet_ms = 5
-                await opened.channels.connections.ready("hook")
+                if up:
+                    await opened.channels.connections.ready("hook")
                 await scene(opened, other)
 
     asyncio.run(asyncio.wait_for(whole(), 60))
@@ -56,6 +61,19 @@ def test_a_signed_message_is_answered_once_however_often_it_is_posted(tmp_path: 
         assert other.forged == 0
 
     play(tmp_path, scene)
+
+
+def test_a_message_that_comes_while_the_channel_connects_is_taken(tmp_path: Path) -> None:
+    """After a restart the sender is not told to post again."""
+
+    async def scene(opened: Daemon, other: Program) -> None:
+        early = asyncio.create_task(post(opened, signed(BODY)))
+        forged = await post(opened, {**signed(BODY), SIGNATURE: "sha256=0"})
+        assert (forged.status, early.done()) == (401, False)
+        other.up.set()
+        assert (await early).status == 202
+
+    play(tmp_path, scene, up=False)
 
 
 def test_what_is_forged_old_or_broken_is_refused_and_leaves_nothing(tmp_path: Path) -> None:

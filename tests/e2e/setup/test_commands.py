@@ -149,6 +149,16 @@ def test_a_local_server_that_passes_over_native_tools_is_given_them_as_text(tmp_
         assert (again.returncode, "called the tool" in again.stdout) == (0, True), again.stdout
 
 
+def test_a_small_model_that_calls_only_when_asked_for_an_object_is_given_text(
+    tmp_path: Path,
+) -> None:
+    with start(tmp_path, script=SCRIPT) as daemon, serving(llamacpp(tools="object")) as server:
+        done = palyra(daemon.home, "setup", "--yes", "--url", server.url, env={})
+        assert (done.returncode, "only as text" in done.stdout) == (0, True), done.stderr
+        (used,) = [each for each in listed(daemon).values() if each["default"]]
+        assert used["tool_mode"] == "text"
+
+
 def test_a_model_of_gemini_is_tested_and_changed_as_any_other(tmp_path: Path) -> None:
     config = """[providers.google]
 kind = "gemini"

@@ -124,7 +124,7 @@ def test_every_effect_of_random_conversations_leads_back_to_its_beginning(tmp_pa
                     tree = await tree_of(d, entry)
                     assert not entry.run_id or roles(tree) & {*BEGINNINGS, "run"}, entry.kind
 
-    run_loop(inside())
+    run_loop(inside(), 300)
 
 
 def test_every_effect_of_one_conversation_of_each_kind_leads_back(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_every_effect_of_one_conversation_of_each_kind_leads_back(tmp_path: Path
                 await asyncio.wait_for(story(d, holds), 60)
             assert await check_all(d) > 10
 
-    run_loop(inside())
+    run_loop(inside(), 300)
 
 
 def test_an_approved_call_names_its_approver_and_an_edit_says_so(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_what_a_schedule_did_leads_to_its_firing_and_who_made_it(tmp_path: Path)
             assert (schedule.time_ms, schedule.kind) == (firing.due_ms, "admin.changed")
             assert (grant.text, grant.by) == ("approved beforehand with the schedule", OWNER)
 
-    run_loop(inside())
+    run_loop(inside(), 300)
 
 
 def test_a_reply_in_a_chat_leads_to_the_message_that_it_answers(tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ def test_a_reply_in_a_chat_leads_to_the_message_that_it_answers(tmp_path: Path) 
             with pytest.raises(Forbidden):
                 await why(d, f"{reply.tape}:{reply.seq}")
 
-    run_loop(inside())
+    run_loop(inside(), 300)
 
 
 def test_a_message_that_the_agent_sent_leads_to_its_call(tmp_path: Path) -> None:
@@ -290,7 +290,7 @@ def test_a_message_that_the_agent_sent_leads_to_its_call(tmp_path: Path) -> None
             assert one(reply, "approval").by == OWNER
             assert one(reply, "effect").text.startswith("message.send owner")
 
-    run_loop(inside())
+    run_loop(inside(), 300)
 
 
 def test_an_undo_and_a_rewind_stand_under_what_they_took_back(tmp_path: Path) -> None:

@@ -203,17 +203,14 @@ def test_within_a_run_the_tools_stay_whatever_is_said() -> None:
     assert _assembled(conversation, run, 4_096).event.offered == conversation.offered
 
 
-def test_a_short_schema_keeps_names_types_and_what_is_required() -> None:
+def test_a_short_schema_has_what_is_required_and_names_the_rest() -> None:
     tool = small_offer.short(
         ToolSchema(SPECS[-1].name, SPECS[-1].description, SPECS[-1].parameters)
     )
-    assert tool.description == "Find a photo by its number."
+    assert tool.description == "Find a photo by its number; also takes description."
     assert tool.parameters == {
         "type": "object",
-        "properties": {
-            "number": {"description": "Of it.", "type": "integer"},
-            "description": {"type": "string"},
-        },
+        "properties": {"number": {"description": "Of it.", "type": "integer"}},
         "required": ["number"],
     }
     assert small_offer.short(tool) == tool

@@ -246,6 +246,18 @@ def test_what_is_no_diff_or_asks_for_more_is_refused(tmp_path: Path, patch: str)
             diffs.parse(patch)
 
 
+def test_a_diff_that_changes_nothing_beside_edits_is_left_out(tmp_path: Path) -> None:
+    """Weak models fill in whatever they see."""
+    edits = [{"path": "a.txt", "search": "red", "replace": "blue"}]
+    for empty in ("s/red/blue/g", "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n red\n"):
+        (tmp_path / "a.txt").write_text("red\n")
+        assert call(tmp_path, "fs.patch", diff=empty, edits=edits).outcome == "ok"
+        assert (tmp_path / "a.txt").read_text() == "blue\n"
+    both = diff("blue\n", "green\n")
+    assert "either diff or edits" in refused(tmp_path, diff=both, edits=edits)
+    assert "either diff or edits" in refused(tmp_path, diff="", edits=[])
+
+
 def test_a_hunk_that_does_not_fit_is_named_with_the_nearest_text(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(POEM.replace("line 15\n", "line fifteen\n"))
     (tmp_path / "b.txt").write_text(POEM)

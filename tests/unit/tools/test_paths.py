@@ -69,6 +69,26 @@ def test_every_spelling_of_an_inside_path_gives_the_same_place(root: Path, path:
     )
 
 
+def test_a_workspace_without_its_first_slash_is_the_workspace(root: Path) -> None:
+    """Models that are told where they work write paths like this."""
+    own = str(root).lstrip("/")
+    inside = WorkspacePath(str(root), "docs/a.txt")
+    assert PathGuard().place(f"{own}/docs/a.txt", str(root), writing=True) == inside
+    assert PathGuard().place(own, str(root)).relative == ""
+    assert reason(f"{own}/../outside/secret.txt", root) == "outside"
+    # Unless the workspace holds a folder that is meant.
+    (root / own).mkdir(parents=True)
+    assert PathGuard().place(f"{own}/b", str(root)).relative == f"{own}/b"
+
+
+def test_a_refusal_names_the_path_that_was_probably_meant(root: Path) -> None:
+    with pytest.raises(PathRefused, match=r"did you mean 'docs/a\.txt'"):
+        PathGuard().place("/docs/a.txt", str(root))
+    with pytest.raises(PathRefused) as refusal:
+        PathGuard().place("/outside/secret.txt", str(root))
+    assert "did you mean" not in str(refusal.value)
+
+
 @pytest.mark.parametrize(
     "path",
     [

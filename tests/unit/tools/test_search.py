@@ -46,6 +46,16 @@ def test_matching_lines_are_shown_with_their_numbers(tmp_path: Path) -> None:
     ]
 
 
+def test_files_whose_names_match_are_named_where_no_line_does(tmp_path: Path) -> None:
+    fill(tmp_path, {"config.ini": "port = 1\n", "b/config.ini.bak": "x\n", "d.txt": "nothing"})
+    told = call(tmp_path, "fs.search", pattern="config.ini").text
+    assert told == (
+        "no line matches, but names of files do: b/config.ini.bak, config.ini; read one with fs.read"
+    )
+    fill(tmp_path, {"e.txt": "see config.ini\n"})
+    assert "names of files" not in call(tmp_path, "fs.search", pattern="config.ini").text
+
+
 def test_context_is_shown_once_where_it_overlaps(tmp_path: Path) -> None:
     fill(tmp_path, {"a": "".join(f"{n}{'!' if n in (3, 5, 9) else ''}\n" for n in range(1, 11))})
     assert found(tmp_path, "!", context=1) == [

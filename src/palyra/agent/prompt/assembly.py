@@ -390,6 +390,7 @@ class Assembler:
             json_mode=run.wanted is not None and run.wanted.form == "object",
             json_schema=answer_format.schema(run),
             tool_choice=answer_format.choice(run),
+            fitted=sources.bare is not None,
             cache_key=conversation.session_id,
             max_output_tokens=options.max_tokens,
             options=options,

@@ -19,7 +19,9 @@ from palyra.models import usage_estimate
 # Of the budget, what tools may take.
 _TOOLS = 0.4
 # Always offered: with these the files and the commands of a workspace are at hand.
-CORE = ("fs.read", "fs.list", "fs.write", "fs.patch", "artifact.read", "shell.run")
+CORE = ("fs.read", "fs.list", "fs.search", "fs.write", "fs.patch", "shell.run")
+# Offered once there is something to read with it: until then weak models take it for `fs.read`.
+_STORED = "artifact.read"
 _MOST_PROSE = 120
 _PROSE = ("description", "title", "examples", "$comment")
 _MOST_NAMES = 12
@@ -29,6 +31,7 @@ _COMMON = frozenset(
     there this was what when where which who why will with you your""".split()  # noqa: SIM905
 )
 _SHORT = "short schemas"
+_ALSO = "; also takes "
 _encode = msgspec.json.encode
 
 
@@ -74,8 +77,22 @@ def offered_again(tools: tuple[ToolSchema, ...], names: tuple[str, ...], note: s
 
 
 def short(tool: ToolSchema) -> ToolSchema:
-    """The tool with one sentence of description and without the prose of optional parameters."""
-    return ToolSchema(tool.name, _sentence(tool.description), _slim(tool.parameters))
+    """The tool with one sentence of description, and with the parameters that it needs. Weak models
+    copy every parameter that they see into every call, so optional ones are only named.
+    """
+    parameters = _slim(tool.parameters)
+    properties, required = parameters.get("properties"), parameters.get("required")
+    head, _, also = tool.description.partition(_ALSO)
+    more = [also.rstrip(".")] if also else []
+    if isinstance(properties, dict) and isinstance(required, list) and required:
+        more += [name for name in properties if name not in required]
+        parameters["properties"] = {
+            name: schema for name, schema in properties.items() if name in required
+        }
+    said = _sentence(head)
+    if more:
+        said = f"{said.rstrip('.')}{_ALSO}{', '.join(more)}."
+    return ToolSchema(tool.name, said, parameters)
 
 
 def _sentence(text: str) -> str:
@@ -113,7 +130,8 @@ def _relevant(
     ask for.
     """
     sizes = {tool.name: usage_estimate.tokens(_encode(tool).decode()) for tool in tools}
-    always = (*(each.name for each in run.accepted.offered), *CORE)
+    stored = (_STORED,) if _has_artifacts(run, conversation) else ()
+    always = (*(each.name for each in run.accepted.offered), *CORE, *stored)
     used = _used(conversation)
     kept = conversation.offered
     wanted = (
@@ -131,6 +149,23 @@ def _relevant(
             chosen[name] = None
             left -= sizes[name]
     return frozenset(chosen)
+
+
+def _has_artifacts(run: RunProgress, conversation: Conversation) -> bool:
+    """Return whether a result, an attachment or a reference was stored apart."""
+    said = [event for _, event in run.inputs]
+    for turn in conversation.turns:
+        if isinstance(turn, UserTurn):
+            said += turn.inputs
+        elif isinstance(turn, ModelTurn) and any(
+            call.finished is not None and call.finished.artifact for call in turn.calls
+        ):
+            return True
+    return any(
+        any(each.text_artifact for each in event.attachments)
+        or any(each.artifact for each in event.references)
+        for event in said
+    )
 
 
 def _said(run: RunProgress, conversation: Conversation) -> str:

@@ -10,5 +10,6 @@ SAID: Final[dict[Flaw, str]] = {
     "loop": "The model repeats the same tool call; telling it so",
     "arguments": "The model keeps sending wrong arguments; showing it the tool's schema",
     "repetition": "The answer repeated itself and was stopped; asking again",
+    "described": "The model described a tool call and made none; asking for the call",
     "stray_call": "Text followed a tool call, so it was not run; asking again",
 }

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 TIMESTAMP, SIGNATURE, KEY = "x-palyra-timestamp", "x-palyra-signature", "idempotency-key"
 # How far the clocks of both sides may be apart.
 TOLERANCE_S = 300
+# So long a message waits for its channel while the daemon starts.
+_OPENS_S = 10
 _TIMEOUT_S = 20.0
 _MOST_ANSWER = 64 << 10
 _MOST_FILES = 8
@@ -100,6 +102,7 @@ class Webhook:
         self._secret = given.settings["secret"]
         self._now_ms = given.now_ms
         self._door: Inbox | None = None
+        self._opened = asyncio.Event()
         self._session: aiohttp.ClientSession | None = None
         parts = urlsplit(self._url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -110,11 +113,24 @@ class Webhook:
     async def serve(self, door: Inbox) -> None:
         me = await self.test()
         self._door = door
+        self._opened.set()
         try:
             await door.connected(me)
             await asyncio.Event().wait()
         finally:
             self._door = None
+            self._opened.clear()
+
+    async def _when_open(self) -> Inbox | None:
+        """The inbox, once this channel is up: a daemon that has just started takes what comes while
+        its channels connect.
+        """
+        try:
+            async with asyncio.timeout(_OPENS_S):
+                await self._opened.wait()
+        except TimeoutError:
+            return None
+        return self._door
 
     async def hook(self, headers: Mapping[str, str], body: bytes) -> HookAnswer:
         stamp, given = headers.get(TIMESTAMP, ""), headers.get(SIGNATURE, "")
@@ -132,14 +148,15 @@ class Webhook:
                 "the signature is not right: sha256= and the HMAC-SHA256 of the time stamp, a dot"
                 " and the body",
             )
-        if self._door is None:
+        door = await self._when_open()
+        if door is None:
             return _refused(503, "the channel is not ready: try again")
         try:
             await everyday.run(check_json, body)
             message = _inbound(_decoder.decode(body))
         except (msgspec.DecodeError, InvalidInput, binascii.Error) as error:
             return _refused(400, f"the message is not understood: {error}")
-        taken = await self._door.take(message)
+        taken = await door.take(message)
         answer = {"message_id": taken.message_id, "duplicate": taken.duplicate}
         return HookAnswer(202, msgspec.json.encode(answer))
 

@@ -39,8 +39,12 @@ NO_TOOLS: Final = (
 AS_TEXT: Final = "it calls tools only as text, so Palyra writes them into its prompt from now on"
 
 
-async def call_with_tool(provider: ModelProvider, model: str, *, local: bool) -> Trial:
-    """Ask for a tool call. A server that refuses the tool is asked once more, without it."""
+async def call_with_tool(
+    provider: ModelProvider, model: str, *, local: bool, fitted: bool = False
+) -> Trial:
+    """Ask for a tool call. A server that refuses the tool is asked once more, without it. `fitted`:
+    as a prompt for a small window asks for it.
+    """
     began, limit_s = time.monotonic(), _LONGEST_LOCAL_S if local else _LONGEST_S
 
     def took() -> int:
@@ -48,7 +52,7 @@ async def call_with_tool(provider: ModelProvider, model: str, *, local: bool) ->
 
     try:
         async with asyncio.timeout(limit_s):
-            called = await _called(provider, model)
+            called = await _called(provider, model, fitted=fitted)
     except ModelFailure as failure:
         fix = _FIXES.get(failure.failure, "look at the provider's status page")
         return Trial(ok=False, model=model, took_ms=took(), message=str(failure), fix=fix)
@@ -70,12 +74,13 @@ async def call_with_tool(provider: ModelProvider, model: str, *, local: bool) ->
     )
 
 
-async def _called(provider: ModelProvider, model: str) -> bool:
+async def _called(provider: ModelProvider, model: str, *, fitted: bool) -> bool:
     request = ModelRequest(
         model=model,
         instructions="You test a connection. Call the tool report.ready with the word ready.",
         messages=(UserMessage((Text("Call the tool now, with the word ready."),)),),
         tools=(_TOOL,),
+        fitted=fitted,
         # Room for a model that thinks first.
         max_output_tokens=1024,
     )

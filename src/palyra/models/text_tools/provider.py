@@ -21,7 +21,7 @@ from palyra.core.messages import (
 )
 from palyra.core.ports import ModelProvider
 from palyra.models import wire_format
-from palyra.models.text_tools import prompt
+from palyra.models.text_tools import described, prompt
 from palyra.models.text_tools.calls import Offered, TextCall
 from palyra.models.text_tools.modes import FoundModes, ToolMode
 from palyra.models.text_tools.scan import Read, Scanner
@@ -87,7 +87,8 @@ class ToolProtocols:
     async def _as_text(self, request: ModelRequest, emit: Emit) -> ModelReply:
         # An answer in JSON is asked for: an object alone is that, and not a call.
         bare = not request.json_mode and request.json_schema is None
-        offered = self._offers(request)
+        asked = bare and prompt.asks_for_object(request)
+        offered = self._offers(request, asked=asked)
 
         def shown(tool: str) -> bool:
             return any(
@@ -95,18 +96,23 @@ class ToolProtocols:
             )
 
         scanner = Scanner(emit, offered, "every", bare=bare, shown=shown)
-        return await self._read(prompt.as_text(request), scanner)
+        reply = await self._read(prompt.as_text(request, asked=asked), scanner)
+        ended = bare and reply.stop == "end" and not reply.calls
+        if ended and described.describes(reply.text, request, offered):
+            return msgspec.structs.replace(reply, stop="described")
+        return reply
 
-    def _offers(self, request: ModelRequest) -> Offered:
+    def _offers(self, request: ModelRequest, *, asked: bool = False) -> Offered:
         if not request.tools or request.tool_choice == NO_CALL:
             return _NOTHING
-        if request.tools is not self._tools:
+        if request.tools is not self._tools or asked != self._offered.asked:
             # Whoever offers the same tools passes the same tuple.
             names = ToolNames(tool.name for tool in request.tools)
             spelled = {names.to_wire(tool.name): tool.name for tool in request.tools}
             self._offered = Offered(
                 spelled | {tool.name: tool.name for tool in request.tools},
                 {tool.name: tool.parameters for tool in request.tools},
+                asked=asked,
             )
             self._tools = request.tools
         return self._offered

@@ -154,7 +154,7 @@ def _function(text: str, at: int, offered: Offered, growing: bool) -> tuple[list
     head = _FUNCTION_HEAD.match(text, at)
     if head is None:
         raise NoCall if "\n" in text[at:] or len(text) - at > 150 else Incomplete
-    name = offered.find(head.group(1))
+    name = offered.find_nearly(head.group(1))
     at = space(text, head.end())
     close = "</function>"
     if text.startswith("{", at):
@@ -167,9 +167,7 @@ def _function(text: str, at: int, offered: Offered, growing: bool) -> tuple[list
     if not text.startswith(close, at):
         raise Incomplete if close.startswith(text[at:]) else NoCall
     at += len(close)
-    if not name:
-        return [calls.unknown(head.group(1))], at
-    return [TextCall(name=name, arguments=arguments, repaired=notes)], at
+    return [offered.call(head.group(1), arguments, notes)], at
 
 
 def _parameters(text: str, at: int, offered: Offered, tool: str) -> tuple[dict[str, Any], int]:
@@ -250,10 +248,7 @@ def _mistral(text: str, at: int, offered: Offered, growing: bool) -> tuple[list[
     if text[at] != "{":
         raise NoCall
     value, at, notes = value_at(text, at, ends, growing)
-    name = offered.find(written)
-    if not name:
-        return [calls.unknown(written)], at
-    return [TextCall(name=name, arguments=value, repaired=notes)], at
+    return [offered.call(written, value, notes)], at
 
 
 def _harmony(text: str, at: int, offered: Offered, growing: bool) -> tuple[list[TextCall], int]:
@@ -266,10 +261,7 @@ def _harmony(text: str, at: int, offered: Offered, growing: bool) -> tuple[list[
     if text[at] != "{":
         raise NoCall
     value, at, notes = value_at(text, at, _ENDS_OF_TURN, growing)
-    name = offered.find(head.group(1))
-    if not name:
-        return [calls.unknown(head.group(1))], at
-    return [TextCall(name=name, arguments=value, repaired=notes)], at
+    return [offered.call(head.group(1), value, notes)], at
 
 
 def _fenced(text: str, at: int, offered: Offered, growing: bool) -> tuple[list[TextCall], int]:
@@ -333,7 +325,7 @@ def _react(text: str, at: int, offered: Offered, growing: bool) -> tuple[list[Te
     # The word that asks for the result. What a model writes behind it, it has made up.
     if observed := _OBSERVATION.match(text, at):
         at = observed.end()
-    return [TextCall(name=name, arguments=value, repaired=notes)], at
+    return [offered.call(name, value, notes)], at
 
 
 def _json(

@@ -79,6 +79,7 @@ class Scanner:
         self._plain = False
         self._stray = False
         self._shown = shown
+        self._answered = False
         # The calls, once something else than a call has followed them: then the rest is dropped.
         self._calls: tuple[TextCall, ...] = ()
 
@@ -135,16 +136,26 @@ class Scanner:
             found, rest = self._settle(stop)
             self._answer(rest)
         self._say(self._lines.rest())
-        found = self._calls or found
+        found = self._without_answer(self._calls or found)
         for call in found:
             self._emit("call", call.name)
         return Read(
             text="".join(self._text),
             reasoning="".join(self._reasoning),
             calls=found,
-            changed=bool(found) or self._thoughts.found,
+            changed=bool(found) or self._thoughts.found or self._answered,
             stray=self._stray,
         )
+
+    def _without_answer(self, found: tuple[TextCall, ...]) -> tuple[TextCall, ...]:
+        """The calls; an answer in the form of a call becomes text, unless there is still a call."""
+        said = [self._offered.answer_in(call) for call in found]
+        calls = tuple(call for call, text in zip(found, said, strict=True) if text is None)
+        if found and not calls:
+            self._answered = True
+            self._calls = ()
+            self._say("\n\n".join(text for text in said if text))
+        return calls
 
     def break_off(self) -> None:
         """The reply failed or was stopped: show what was only held back in case it grew into a

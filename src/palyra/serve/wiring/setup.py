@@ -390,11 +390,17 @@ class FileSetup:
         if made.tools is not False or not local or usual.mode(model) != "auto":
             return made
         as_text = ToolProtocols(provider, lambda model: "text", FoundModes(), "")
-        again = await trial.call_with_tool(as_text, model, local=local)
-        if not again.tools:
+        took_ms = made.took_ms
+        # Small models call only if they are asked as in a small window.
+        for fitted in (False, True):
+            again = await trial.call_with_tool(as_text, model, local=local, fitted=fitted)
+            took_ms += again.took_ms
+            if again.tools:
+                break
+        else:
             return made
         await self._found_modes.learn(provider.name, model, digest, "calls tools only as text")
-        return replace(again, took_ms=made.took_ms + again.took_ms, fix=trial.AS_TEXT)
+        return replace(again, took_ms=took_ms, fix=trial.AS_TEXT)
 
     async def _key_of(self, new: NewProvider) -> str:
         if new.key_from and not new.key:

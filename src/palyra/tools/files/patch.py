@@ -1,8 +1,10 @@
 """`fs.patch`: change parts of files, by a unified diff or by search and replace, all or nothing."""
 
+import re
 from typing import Annotated
 
 from msgspec import Meta, Struct
+from msgspec.structs import force_setattr
 
 from palyra.core.argument_roles import uses
 from palyra.core.errors import Conflict, InvalidInput, LimitExceeded, NotFound, PalyraError
@@ -25,9 +27,18 @@ class Edit(Arguments, frozen=True, kw_only=True):
     all: bool = False
 
 
+# A line of a diff that is added or removed, and not one of the two that name files.
+_CHANGED = re.compile(r"^(?:\+(?!\+\+ )|-(?!-- ))", re.MULTILINE)
+
+
 class PatchArguments(Arguments, frozen=True, kw_only=True):
     diff: Annotated[str, Meta(description="Unified diff; /dev/null creates or deletes")] = ""
     edits: Annotated[list[Edit], Meta(description="Or these replacements, in order")] = []
+
+    def __post_init__(self) -> None:
+        # Weak models fill in both. A diff that adds and removes nothing says nothing.
+        if self.edits and self.diff and _CHANGED.search(self.diff) is None:
+            force_setattr(self, "diff", "")
 
 
 class _Draft(Struct):
@@ -106,7 +117,7 @@ class Patch(ChangingTool):
 
 def _paths(arguments: PatchArguments) -> list[str]:
     if bool(arguments.diff) == bool(arguments.edits):
-        raise InvalidInput("fs.patch takes either diff or edits")
+        raise InvalidInput("fs.patch takes either diff or edits: give one and leave the other out")
     if arguments.diff:
         return [patch.path for patch in diffs.parse(arguments.diff)]
     return [edit.path for edit in arguments.edits]

@@ -39,6 +39,7 @@ _MOST_SEEN = 200_000
 _MOST_IGNORE_BYTES = 64 << 10
 _MOST_IGNORE_LINES = 2_000
 _LONGEST_IGNORE_LINE = 512
+_MOST_NAMED = 20
 
 
 class FolderEntry(Struct, frozen=True):
@@ -211,6 +212,8 @@ class Searching(Struct):
     context: int
     goes_on: Callable[[], bool]
     lines: list[str] = msgspec.field(default_factory=list)
+    # Files whose names match, as long as no line does.
+    named: list[str] = msgspec.field(default_factory=list)
     matches: int = 0
     files: int = 0
     binary: int = 0
@@ -260,6 +263,7 @@ class FileSearch(FileTool):
                     file.relative[len(place.relative) :].lstrip("/") or file.name
                 ):
                     _search_file(search, file)
+                    _look_at_name(search, file)
                 if search.full or search.late or not search.goes_on():
                     break
             return _report(search, steps)
@@ -323,6 +327,14 @@ def _search_file(search: Searching, place: WorkspacePath) -> None:
         search.files += 1
         search.matches += len(numbers)
         _keep(search, place, data, numbers)
+
+
+def _look_at_name(search: Searching, place: WorkspacePath) -> None:
+    """Keep the files whose names match: whoever finds no line may have looked for one of them."""
+    if not search.matches and len(search.named) < _MOST_NAMED:
+        name = place.name.encode("utf-8", "surrogateescape")
+        if search.regex.search(name) is not None:
+            search.named.append(place.shown)
 
 
 def _load(search: Searching, place: WorkspacePath) -> bytes | None:
@@ -405,6 +417,9 @@ def _add(search: Searching, line: str) -> None:
 
 def _report(search: Searching, steps: Walk) -> ToolResult:
     notes = [f"{search.matches} matching lines in {search.files} files"]
+    if search.named and not search.matches:
+        named = ", ".join(search.named)
+        notes = [f"no line matches, but names of files do: {named}; read one with fs.read"]
     if search.full:
         notes.append("there may be more: narrow the pattern, path or glob")
     elif search.late or not search.goes_on():
