@@ -22,6 +22,7 @@ from palyra.api.routes import PARAMETERS, Route
 from palyra.core import errors
 
 _ROOT = Path(__file__).parent.parent
+_EVENTS = "palyra.core.events"
 _CORE = errors.__name__.rpartition(".")[0] + "."
 _NUMBERS = "proto/numbers.json"
 # Read piece by piece: these may be larger than memory.
@@ -258,9 +259,10 @@ class Types:
     def _imports(self, types: Iterable[Any]) -> list[str]:
         lines = set()
         for cls in types:
-            module = (
-                cls.__module__ if self.imported(cls) else f"palyra.client.types.{self.areas[cls]}"
-            )
+            module = f"palyra.client.types.{self.areas[cls]}"
+            if self.imported(cls):
+                # Events come from one place, whichever file they stand in.
+                module = _EVENTS if cls.__module__.startswith(_EVENTS) else cls.__module__
             name = self.names[cls]
             renamed = (
                 f"{cls.__name__} as {name}" if self.imported(cls) and cls.__name__ != name else name
