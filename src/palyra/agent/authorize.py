@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from palyra.agent import (
-    file_stains,
     grant_rates,
+    labelled_files,
     planning,
     session_rules,
     unchanged_calls,
@@ -148,7 +148,9 @@ class Authorizer:
         question = self.question(
             run.live.session,
             run.progress.accepted.origin,
-            merge(run.live.conversation.label, await file_stains.given(self._db, tool.spec, scope)),
+            merge(
+                run.live.conversation.label, await labelled_files.given(self._db, tool.spec, scope)
+            ),
             tool.spec,
             scope,
             laid_down,
@@ -259,7 +261,7 @@ class Authorizer:
 
     async def shown_by(self, spec: ToolSpec, scope: Scope, result: ToolResult) -> Label:
         """The label of the files that a result shows."""
-        return await file_stains.shown_by(self._db, spec, scope, result)
+        return await labelled_files.shown_by(self._db, spec, scope, result)
 
     def policy_of(self, accepted: RunAccepted) -> Policy:
         """The policies in force for a run. Those that it was forked under, if they cannot be read

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from palyra.agent import file_stains, long_messages, value_origins
+from palyra.agent import labelled_files, long_messages, value_origins
 from palyra.agent import stop as agent_stop
 from palyra.agent.approvals import ApprovalService
 from palyra.agent.broadcast import Broadcast
@@ -255,7 +255,7 @@ class Gateway:
         live = await self._lives.hold(session_id)
         try:
             values = await value_origins.values_in(live, spec, arguments, workspace)
-            files = await file_stains.given(self._db, spec, scope)
+            files = await labelled_files.given(self._db, spec, scope)
             return merge(live.conversation.label, files), values
         finally:
             self._lives.release(live)

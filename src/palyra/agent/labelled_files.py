@@ -33,7 +33,7 @@ _NAMING = frozenset({"fs.list", "fs.search"})
 _WRITING = frozenset({"fs.write"})
 
 
-def stained(label: Label) -> bool:
+def worth_keeping(label: Label) -> bool:
     """Return whether what is written now must be remembered."""
     return label.integrity == "untrusted" or label.confidentiality == "secret"
 
@@ -158,7 +158,7 @@ async def trace(
         return FileTrace(finished.label, CLEAN)
     label = labels.merge(finished.label, await shown_by(db, spec, scope, result))
     read = labels.merge(run.live.conversation.label, label)
-    if not stained(read):
+    if not worth_keeping(read):
         return FileTrace(label, read, anew=rewritten(call, spec, finished))
     if not finished.changes and "process" not in spec.capabilities:
         return FileTrace(label, read)
