@@ -28,9 +28,9 @@ def finished(
         shown.made.pop(event.call_id, None)
     if proposal is None:
         return
-    worth_keeping = before.integrity == "untrusted"
+    untrusted_now = before.integrity == "untrusted"
     for change in event.changes:
-        if worth_keeping:
+        if untrusted_now:
             shown.tainted[change.path] = before.sources
     if not event.text:
         return
@@ -41,7 +41,7 @@ def finished(
     inherited = _tainted(shown, proposal)
     if inherited is not None:
         shown.source(seq, "untrusted", inherited, event.text, "")
-    elif _looks(proposal) or not worth_keeping:
+    elif _looks(proposal) or not untrusted_now:
         sources = event.label.private_sources or (proposal.tool,)
         shown.source(seq, "trusted", sources, event.text, repeats)
 
