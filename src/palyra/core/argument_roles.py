@@ -1,9 +1,9 @@
-"""What a tool's arguments are for: where something goes (sinks), what goes there (content), and
-whether a call only reads. Built-in tools declare it; for tools of others it is proposed from names
-and schema, and a person accepts it.
+"""Roles of a tool's arguments: where something goes (sinks), what goes there (content), and whether
+a call only reads. Built-in tools declare them; for third-party tools they are proposed from names
+and schema, and a person accepts them.
 
-The rule: what is not sure is proposed as the stricter of two. A tool that declares nothing is
-judged by the label of the conversation alone.
+The rule: in doubt, the stricter of two is proposed. A tool that declares nothing is judged by the
+label of the conversation alone.
 """
 
 import re
@@ -147,7 +147,7 @@ _OWN = frozenset({"contact", "contacts", "addressbook", "people", "directory"})
 
 
 def proposed(server: str, name: str, schema: dict[str, Any], *, read_only: bool) -> ToolUse:
-    """What a tool of somebody else is likely to do with its arguments."""
+    """Return what a third-party tool is likely to do with its arguments."""
     verbs = _pieces(name)
     properties = schema.get("properties")
     money = not {"money", "payment", "transaction", "transfer", "pay", "bank"}.isdisjoint(

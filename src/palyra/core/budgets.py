@@ -127,7 +127,7 @@ def period_start(every: Every, now_ms: int) -> int:
 
 
 def period_end(every: Every, now_ms: int) -> int:
-    """When the next period begins; 0: never."""
+    """Return when the next period begins; 0: never."""
     match every:
         case "ever":
             return 0
@@ -147,7 +147,7 @@ def period_name(every: Every, since_ms: int) -> str:
 
 
 def amount(value: int, unit: Unit) -> str:
-    """For people."""
+    """Format an amount for people."""
     if unit == "tokens":
         return f"{value:,} tokens"
     return (

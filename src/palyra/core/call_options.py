@@ -1,8 +1,7 @@
-"""How a model is to answer: effort, temperature and their like, as settings and as one request says
-them.
+"""Options of a model call: effort, temperature and so on, as settings and as a request gives them.
 
-The rule: what somebody asks for is sent, or refused by name. What a setting says is a wish: a
-server that refuses it is asked without it.
+The rule: an option in a request is sent, or refused by name. An option in the settings is a wish:
+if a server refuses it, the call is repeated without it.
 """
 
 from collections.abc import Collection
@@ -20,7 +19,7 @@ MOST_SEED: Final = (1 << 53) - 1
 class CallOptions(
     Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """What is not said is left to the provider. `max_tokens` is of one reply, all in all."""
+    """Options of one model call; unset ones are left to the provider. `max_tokens` is per reply."""
 
     effort: Effort = ""
     temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
@@ -53,7 +52,7 @@ def over(settings: CallOptions, asked: CallOptions) -> CallOptions:
 
 
 def only(options: CallOptions, carried: Collection[str]) -> CallOptions:
-    """What of it a provider can be told."""
+    """Return the options that a provider accepts."""
     if options == NOTHING:
         return options
     return CallOptions(

@@ -1,5 +1,5 @@
-"""What is known of the values in a call's arguments: where each is from, and which of them a wider
-approval binds.
+"""Facts about the values in a call's arguments: the origin of each, and which of them a grant
+binds.
 
 The rule: a grant covers a call only if every value that says where the call goes is one that the
 grant names, and no amount is larger.
@@ -31,7 +31,7 @@ class ArgumentOrigin(Struct, frozen=True, omit_defaults=True):
 
 
 class CallValues(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What policy is told about a call's arguments.
+    """Facts about a call's arguments, for policy.
 
     `declared`: the tool says what its arguments are for. `planned`: so many calls of this kind the
     user's words ask for, beyond those that were made. `vouched`: everything that says where this
@@ -79,7 +79,7 @@ class Rate(Struct, frozen=True):
 
 
 def rate(limits: str) -> Rate | None:
-    """How often a grant may be used, if it says so."""
+    """Return how often a grant may be used, if it is limited."""
     for line in limits.split("\n"):
         if line.startswith(_RATE):
             return read_rate(line.removeprefix(_RATE))

@@ -1,7 +1,7 @@
-"""What a calling program gives beside its message, as the model reads it.
+"""Context that a calling program gives beside its message, as the model reads it.
 
 The rule: it is shown as what it is. The program's instructions are the caller's own words; the
-conversation it remembers stands in a fence, because nobody here was told who said it.
+conversation it remembers stands in a fence, because nobody here knows who said it.
 """
 
 from palyra.core.events import InputReceived

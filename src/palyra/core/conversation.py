@@ -129,8 +129,8 @@ class Conversation:
         self.runs.clear()
 
     def _restore(self, event: SessionRestored, offset: int) -> None:
-        """Whoever folds a tape passes over what does not count any more (`time_travel.surviving`):
-        a fold cannot go back itself.
+        """Note a rewind. Callers that fold a tape skip the rewound entries
+        (`time_travel.surviving`): a fold cannot go back itself.
         """
         if event.conversation:
             self.turns = [turn for turn in self.turns if turn.seq <= event.to_seq + offset]
@@ -394,8 +394,8 @@ class Conversation:
         del self.runs[run.run_id]
 
     def _cut_off(self, run: RunProgress, seq: int, *, stopped: bool) -> None:
-        """What was shown of a reply that never came to its end stays said, and the model is told
-        that it was cut off.
+        """Keep the part of an unfinished reply that was shown, and tell the model that it was cut
+        off.
         """
         failed, last = run.partial, run.last
         if failed is not None:

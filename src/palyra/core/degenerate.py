@@ -38,7 +38,7 @@ _SHORTEST_OVERLAP: Final = 20
 
 
 class Repeats(Struct):
-    """What a run has done, by call and result, and how often since it last did something new."""
+    """Record of what a run has done, by call and result, and how often since its last new step."""
 
     _seen: set[_CallKey] = msgspec.field(default_factory=set)
     _counts: dict[_CallKey, int] = msgspec.field(default_factory=dict)
@@ -70,7 +70,7 @@ class Repeats(Struct):
         return new
 
     def judged(self, tool: str, *, wrong: bool) -> None:
-        """Whether a call's arguments could be used."""
+        """Note whether a call's arguments could be used."""
         if wrong:
             self.wrong[tool] = self.wrong.get(tool, 0) + 1
         else:
@@ -93,7 +93,7 @@ class EndRun(Struct, frozen=True):
 def of_calls(
     tools: Sequence[str], repeats: Repeats, told: Sequence[str]
 ) -> Correct | EndRun | None:
-    """What to do about the calls of a turn, once all of them have a result."""
+    """Return what to do about the calls of a turn, once all of them have a result."""
     for tool in tools:
         wrong = repeats.wrong.get(tool, 0)
         if wrong >= WRONG_ARGUMENTS:
@@ -107,7 +107,7 @@ def of_calls(
 
 
 def of_answer(text: str, stop: StopReason, told: Sequence[str]) -> Correct | EndRun | None:
-    """What to do about an answer without calls, as it is put together."""
+    """Return what to do about an answer without calls, as it is put together."""
     if stop == "repetition":
         again = "repetition" in told
         return EndRun("repetition") if again else Correct("repetition", "the reply repeated itself")

@@ -285,7 +285,7 @@ def times(text: str) -> set[str]:
 
 
 def decoded(text: str) -> list[str]:
-    """What simple encodings in a text stand for: percent signs, base64, hexadecimal, backwards."""
+    """Decode simple encodings in a text: percent signs, base64, hexadecimal, backwards."""
     seen: list[str] = []
     if "%" in text:
         seen.append(unquote(text))

@@ -1,4 +1,4 @@
-"""What an image is, read off its own first bytes. The rule: a picture is what its content says,
+"""Image formats, recognized by an image's first bytes. The rule: an image is what its content says,
 never what somebody calls it.
 """
 

@@ -1,5 +1,5 @@
-"""What the user's own words ask to be done: send, pay, create, delete, and to what. A call that
-none of it asks for was not the user's idea.
+"""Intent in the user's own words: send, pay, create, delete, and to what. A call that no word asks
+for was not the user's idea.
 
 The rule: only words of the user count. Nouns are no orders: "read my mail" does not ask to mail
 anybody. An order is about what its own part of the sentence names: "find a hotel and book a table"
@@ -141,7 +141,7 @@ class Order(Struct, frozen=True):
 
 
 def _stands_for(found: re.Match[str]) -> str:
-    """What is left of a name, an address or a quotation: a mark, and what it names."""
+    """Return the mark that replaces a name, an address or a quotation, with what it names."""
     text = found[0]
     if "://" in text:
         return " # webpage "
@@ -158,7 +158,7 @@ def _stems(word: str) -> tuple[str, ...]:
 
 
 def _listed(table: dict[str, frozenset[str]], word: str) -> frozenset[str]:
-    """What a word stands for in a table, also as a part of a hyphenated one."""
+    """Return what a table lists for a word, also as a part of a hyphenated one."""
     found: frozenset[str] = frozenset()
     for each in (word, *(word.split("-") if "-" in word else ())):
         for stem in _stems(each):
@@ -192,7 +192,7 @@ class _Part(Struct):
 
 @lru_cache(maxsize=64)
 def orders(said: str) -> tuple[Order, ...]:
-    """What the user's words ask for, one after another."""
+    """Return the orders in the user's words, one after another."""
     text = _NO_ORDER.sub(_stands_for, identifiers.plain(_read(said)))
     everything = _words(text)
     things = _things(everything)
@@ -297,7 +297,7 @@ def _inside(sentence: str) -> list[Order]:
 
 @lru_cache(maxsize=1024)
 def classes(tool: str) -> frozenset[str]:
-    """What a tool's name says that it does: by its verb, and whether money moves."""
+    """Return the classes of action in a tool's name: from its verb, and whether money moves."""
     pieces = _pieces(tool)
     known = [each for each in pieces if each in _TOOL_WORDS or each in ORDERS]
     if not _MONEY.isdisjoint(known):
@@ -314,7 +314,7 @@ def classes(tool: str) -> frozenset[str]:
 
 @lru_cache(maxsize=1024)
 def things(tool: str) -> frozenset[str]:
-    """What a tool's name says that it is done to."""
+    """Return the kinds of object that a tool's name mentions."""
     return _things(_pieces(tool))
 
 

@@ -1,15 +1,14 @@
-"""Where content came from and how secret it is. Labels only ever join upwards: towards untrusted,
-towards secret.
+"""Labels: where content came from and how secret it is. Labels only ever join upwards: towards
+untrusted, towards secret.
 
 A joined label names at most a few sources of each kind. When there would be more, the deepest are
 named together by what they lie below (`file:src/…`), so that a name may become less exact and is
 never lost.
 
-Does a text look as if it wants to tell the agent what to do? Then a person looks at it before it
-is remembered as true.
+Detection of text that looks as if it wants to tell the agent what to do: a person reviews it before
+it is remembered as true.
 
-The rule: better one look too many. What is held back is not lost, and nothing here decides anything
-else.
+The rule: better one review too many. Held text is not lost, and nothing here decides anything else.
 """
 
 import re
@@ -74,7 +73,7 @@ _MORE = "…"
 
 
 class Label(Struct, frozen=True, omit_defaults=True):
-    """For the person who is asked: `sources` name what is untrusted, `private_sources` what is
+    """Label of content. For approvals, `sources` name what is untrusted, `private_sources` what is
     private or secret.
     """
 
@@ -181,7 +180,7 @@ def _fewer(found: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _split(name: str) -> tuple[str, str]:
-    """What kind of source it is, and where: `https://` and `host/page`, `file:` and `src/a.py`."""
+    """Split a source into kind and place: `https://` and `host/page`, `file:` and `src/a.py`."""
     _, colon, rest = name.partition(":")
     if not colon:
         return "", name

@@ -48,7 +48,7 @@ def split(size: int) -> int:
 
 
 class Tiles(Protocol):
-    """Where tiles are read from and put back. A tile that is not there is a KeyError."""
+    """Storage of tiles. Raises KeyError for a tile that is not there."""
 
     def __getitem__(self, key: TileKey, /) -> bytes: ...
 

@@ -1,4 +1,4 @@
-"""What goes to a model and what comes back, in no vendor's dialect."""
+"""Messages to a model and its replies, in no vendor's dialect."""
 
 from collections.abc import Callable
 from typing import Any, Final, Literal
@@ -94,9 +94,7 @@ class ToolSchema(Struct, frozen=True):
 
 
 class AnswerSchema(Struct, frozen=True, omit_defaults=True):
-    """What an answer in JSON is to fit. `strict`: the provider may be told to hold the model to it
-    by force.
-    """
+    """Schema of an answer in JSON. `strict`: the provider may be told to enforce it."""
 
     name: str
     schema: dict[str, Any]

@@ -113,7 +113,7 @@ def _to_perform(calls: Sequence[CallProgress]) -> tuple[str, ...]:
 
 
 def _of_the_last(run: RunProgress) -> Next | None:
-    """What the last reply leads to, all its calls done; None: the model is asked as usual."""
+    """Return what the last reply leads to, all its calls done; None: call the model as usual."""
     last = run.last
     if last is None or run.inputs or run.refused or last.reply.stop == "interrupted":
         return None

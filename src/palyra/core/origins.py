@@ -1,5 +1,5 @@
-"""Where the values of a call's arguments come from: said by the user, read from a trusted source,
-or found only in untrusted content.
+"""Origins of the values in a call's arguments: said by the user, read from a trusted source, or
+found only in untrusted content.
 
 The rule: only what people and sources said counts, never what the model says. So text that the
 model wrote is no source, and more untrusted content can only take trust away: a value is vouched
@@ -37,8 +37,8 @@ class _Found(Struct):
 
 
 class ShownContent:
-    """What the model of one session was shown, and what it has done with it since the user last
-    spoke. Kept by the fold of the tape.
+    """Content that the model of one session was shown, and what it has done with it since the
+    user's last message. Kept by the fold of the tape.
     """
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class ShownContent:
         self.index.first = max(self.index.first, seq)
 
     def take(self) -> list[ShownSpan]:
-        """What is not in the index yet; whoever takes it adds it."""
+        """Take the spans that are not in the index yet; the caller adds them."""
         taken, self.waiting, self.waiting_bytes = self.waiting, [], 0
         return taken
 
@@ -110,7 +110,7 @@ def call_values(
     workspace: str = "",
     ahead: Sequence[tuple[str, str]] = (),
 ) -> CallValues:
-    """Where everything in a call comes from. `ahead`: calls of the same turn that were decided
+    """Return the origin of every value in a call. `ahead`: calls of the same turn that were decided
     before this one, by tool and sinks.
     """
     if use is None:

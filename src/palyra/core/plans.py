@@ -1,4 +1,4 @@
-"""What a run means to do, said before it reads anything that strangers could have written.
+"""Plan of a run, declared before it reads anything that strangers could have written.
 
 The rule: a plan is a reading of what the user asked for, so it counts like the user's own words and
 no more: it never vouches for a recipient, an account or an amount. Once untrusted content was read
@@ -49,7 +49,7 @@ def read(calls: object) -> tuple[PlannedCall, ...]:
 
 
 def asks(said: str) -> tuple[PlannedCall, ...]:
-    """What the user's words ask for, for a person to read."""
+    """Return the calls that the user's words ask for, for a person to read."""
     counted: dict[str, int] = {}
     for order in intent.orders(said):
         if order.classes:
@@ -74,7 +74,7 @@ def left(
     found: Sequence[ArgumentOrigin],
     made: Iterable[tuple[str, str]],
 ) -> int:
-    """How many calls of a tool a plan has left. `made`: tool and sinks of those made since."""
+    """Return how many calls of a tool a plan has left. `made`: tool and sinks of those since."""
     allowed = sum(
         each.times for each in tickets if each.tool == tool and _goes_there(each.on, found)
     )

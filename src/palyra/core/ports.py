@@ -36,7 +36,7 @@ class Policy(Protocol):
 
 
 class CallContext(Struct, frozen=True, kw_only=True):
-    """What a tool may know about the call it serves. `workspace` is the session's root folder,
+    """Context of a call, for the tool that serves it. `workspace` is the session's root folder,
     resolved.
     """
 
@@ -86,7 +86,7 @@ class Embedder(Protocol):
 
     @property
     def running(self) -> bool:
-        """Whether it can answer now, without being started first."""
+        """Return whether the embedder can answer now, without being started first."""
         ...
 
     async def embed(self, texts: Sequence[str]) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""How far a run has come: its turns, its calls and what it waits for."""
+"""Progress of a run: its turns, its calls and what it waits for."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,7 +33,7 @@ from palyra.core.run_state import RunState
 
 @dataclass(slots=True)
 class CallProgress:
-    """How far one tool call has come."""
+    """Progress of one tool call."""
 
     call: Call
     proposed: ToolProposed | None = None
@@ -58,12 +58,12 @@ class CallProgress:
 
     @property
     def clients(self) -> bool:
-        """It is for the program that asked to do."""
+        """Return whether the calling program executes this call."""
         return self.decided is not None and self.decided.by == "client"
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Those a person put in their place, else those proposed, else those the model wrote."""
+        """Arguments as a person edited them, else as proposed, else as the model wrote them."""
         if self.answered is not None and self.answered.arguments is not None:
             return self.answered.arguments
         return self.proposed.arguments if self.proposed is not None else self.call.arguments
@@ -80,7 +80,7 @@ class CallProgress:
 
 @dataclass(slots=True)
 class UserTurn:
-    """What people said, and `notes` on what happened to the model's work since it last spoke."""
+    """Messages of people, and `notes` on what happened to the model's work since its last turn."""
 
     seq: int
     run_id: str
@@ -104,7 +104,7 @@ class ModelTurn:
 
 @dataclass(slots=True)
 class Summary:
-    """What a compaction left of the turns before it; `points` is what the next one builds on."""
+    """Summary that a compaction made of the turns before it; the next one builds on `points`."""
 
     seq: int
     accepted_seq: int

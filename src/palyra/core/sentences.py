@@ -130,8 +130,8 @@ def normal(text: str) -> str:
 
 
 def topic(text: str, *, free: bool) -> str:
-    """What a sentence is about, without the value that it gives: a later one about the same takes
-    its place.
+    """Return the topic of a sentence, without the value that it gives: a later one about the same
+    replaces it.
 
     `free` also takes "the … is …" for that, which is fine for a fact and too bold for a wish.
     """

@@ -88,7 +88,7 @@ class ShownIndex:
                 break
 
     def form(self, trust: Trust, form: str) -> list[_Place]:
-        """Where an identifier is shown."""
+        """Return where an identifier is shown."""
         return [place for place in self._forms[trust].get(form, ()) if place.seq >= self.first]
 
     def quotes(self, text: str) -> bool:
@@ -103,7 +103,7 @@ class ShownIndex:
         return False
 
     def phrase(self, trust: Trust, words: Sequence[str]) -> list[_Place]:
-        """Where these words are shown, one after another; a long text where each part of it is."""
+        """Return where these words are shown, one after another; of a long text, each part."""
         if not words:
             return []
         if len(words) > _OVERLAP:

@@ -1,4 +1,4 @@
-"""How parts hear of what happened elsewhere: one small type for commits, changes and endings."""
+"""Signals between parts: one small type for commits, changes and endings."""
 
 import logging
 from collections.abc import Callable

@@ -133,7 +133,7 @@ class NoteSignature(Struct, frozen=True):
 
     @property
     def time_s(self) -> int:
-        """When a cosignature was made, 0 for a plain signature."""
+        """Time of a cosignature, 0 for a plain signature."""
         return int(_TIME.unpack(self.signature[:8])[0]) if len(self.signature) == 72 else 0
 
 

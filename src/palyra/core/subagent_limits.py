@@ -1,4 +1,4 @@
-"""What a subagent may: the tools it was given, and a part of what its parent has left. Never more
+"""Limits of a subagent: the tools it was given, and a part of what its parent has left. Never more
 than that.
 """
 
@@ -36,7 +36,7 @@ def narrowed(parent: Commission | None, wanted: Collection[str]) -> tuple[str, .
 
 
 def class_of(model: str) -> TaskClass | None:
-    """What is asked for, where a class of work stands in the place of a model."""
+    """Return the task class, where one stands in the place of a model."""
     return next((each for each in get_args(TaskClass) if each == model), None)
 
 
@@ -51,7 +51,7 @@ def shortened(task: str) -> str:
 
 
 def left(run: RunProgress) -> Budgets:
-    """What a run may still use: without what its subagents were given and have not accounted
+    """Return what a run may still use: without what its subagents were given and have not accounted
     for.
     """
     away = [
@@ -79,10 +79,10 @@ def _rest(limit: int, used: int) -> int:
 
 
 def share(have: Budgets, among: int, asked: Budgets) -> Budgets | None:
-    """What each of so many subagents gets: an equal part, or less if it asks for less. None: there
-    is nothing to give.
+    """Return the share of each of so many subagents: an equal part, or less if it asks for less.
+    None: nothing is left to give.
 
-    A turn is kept back for whoever reads the results.
+    One turn is kept back for the parent, to read the results.
     """
     given = Budgets(
         turns=min(asked.turns or have.turns, (have.turns - 1) // among),

@@ -1,5 +1,5 @@
-"""What a tool call leaves in the index of what a model was shown: its result, under the trust that
-its label gives.
+"""Values that a tool call adds to the index of what a model was shown: its result, under the trust
+that its label gives.
 
 The rule: what a call was given is no news when it comes back, and what was written after untrusted
 content was read is as untrusted when it is read again.

@@ -1,4 +1,4 @@
-"""What a tool declares about itself, and what a decision about one call is about."""
+"""Declarations of tools, and the scope of a decision about one call."""
 
 from hashlib import sha256
 from typing import Any, Literal
@@ -46,13 +46,13 @@ class ToolSpec(Struct, frozen=True, kw_only=True):
 
 
 class Scope(Struct, frozen=True, omit_defaults=True):
-    """What a decision is about. Paths are absolute and resolved; `workspace` is the root they were
+    """Scope of a decision. Paths are absolute and resolved; `workspace` is the root they were
     resolved in.
 
     `capabilities` are what this call needs beyond what its tool declares. `harmless` is true only
     where the tool has proved from the arguments that the call reads inside the workspace and does
-    nothing else. `destructive`: it may delete or overwrite what cannot be brought back; it only
-    weighs the risk that a person is told.
+    nothing else. `destructive`: it may irreversibly delete or overwrite something; this only
+    affects the risk that a person is shown.
     """
 
     paths: tuple[str, ...] = ()
@@ -69,8 +69,8 @@ class Scope(Struct, frozen=True, omit_defaults=True):
 
 
 class Subject(Struct, frozen=True):
-    """What a wider approval covers: this program, this path prefix, this host, these values of the
-    arguments; `tool` alone means any arguments.
+    """Subject of a grant: this program, this path prefix, this host, these values of the arguments;
+    `tool` alone means any arguments.
     """
 
     tool: str
@@ -109,7 +109,7 @@ class Subject(Struct, frozen=True):
 
 
 class Preview(Struct, frozen=True, omit_defaults=True):
-    """What a person sees before saying yes.
+    """Preview of a call for the person who approves it.
 
     `length`: how long the body is, if only its beginning and end are here; what is not shown whole
     cannot be approved there. `digest`: the SHA-256 of the arguments that will run, as the result's
@@ -136,7 +136,7 @@ Outcome = Literal[
 
 
 class ToolResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What executing a tool gave. `label` adds to what the tool always yields: where this result
+    """Result of executing a tool. `label` adds to what the tool always yields: where this result
     came from.
 
     `images` are data URLs; they are stored, checked by their content, and shown to a model that can

@@ -1,7 +1,7 @@
-"""What a person speaks of, as far as tools hang on it: times, other machines, other people.
+"""Topics that tools depend on, in a person's words: times, other machines, other people.
 
-In a few languages: who says none of the words hardly wants such a tool, and one of them is enough
-to be offered it. So the words are many, and one too many costs a few tokens.
+In a few languages: a user who says none of the words hardly wants such a tool, and one of them is
+enough to be offered it. So the words are many, and one too many costs a few tokens.
 """
 
 import re

@@ -14,7 +14,7 @@ Origin = Literal["interactive", "scheduled", "child", "api", "channel"]
 
 
 class SessionRule(Struct, frozen=True):
-    """What a person laid down for one session, in the words that policy compiles."""
+    """Rule that a person added to one session, in the words that policy compiles."""
 
     rule_id: str
     words: str

@@ -1,4 +1,4 @@
-"""What a person is told while no provider can answer: one sentence for every surface."""
+"""Messages for people while no provider can answer: one sentence for every surface."""
 
 from palyra.core.messages import FailureClass
 
@@ -24,7 +24,7 @@ def cause(failure: FailureClass) -> str:
 
 
 def action(failure: FailureClass) -> str:
-    """What the owner can do about it; empty: only wait."""
+    """Return what the owner can do about it; empty: only wait."""
     return _ACTIONS.get(failure, "")
 
 

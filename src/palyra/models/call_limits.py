@@ -1,5 +1,5 @@
-"""How long a model call may take, part by part: to connect, to the first token, between tokens, and
-as a whole. Each message names the setting to change.
+"""Time limits of a model call, part by part: to connect, to the first token, between tokens, and as
+a whole. Each message names the setting to change.
 
 Silence ends when bytes come, keep-alives too; a first token is one that says something. A server on
 this machine or in this network may read a long prompt for minutes without a word, so it is given

@@ -1,5 +1,5 @@
-"""What a provider of each kind can be told besides the prompt. Light, so that reading the settings
-opens no provider.
+"""Options that a provider of each kind accepts besides the prompt. Light, so that reading the
+settings opens no provider.
 """
 
 from typing import Final

@@ -170,7 +170,7 @@ async def _killed(process: Process | None) -> None:
 
 
 async def _complaint(stderr: StreamReader) -> str:
-    """What the process said before it ended; its last line is for people."""
+    """Return the process's message before it ended; its last line is for people."""
     said = (await stderr.read(_MOST_COMPLAINT)).decode(errors="replace").strip().splitlines()
     if len(said) > 1:
         log.warning("the embedding process could not start: %s", " / ".join(said))

@@ -274,7 +274,7 @@ def _any(phrases: tuple[str, ...], words: str) -> bool:
 
 
 def retry_after_ms(headers: Mapping[str, str], now_s: float) -> int | None:
-    """What the server asks us to wait: milliseconds, seconds or a date."""
+    """Return how long the server asks us to wait: from milliseconds, seconds or a date."""
     try:
         exact = headers.get("retry-after-ms")
         if exact:

@@ -37,8 +37,8 @@ _TRAILER_S: Final = 5.0
 
 @dataclass(frozen=True)
 class ProviderEndpoint:
-    """Where a provider is and how to speak to it. Headers may hold secrets too, so neither they nor
-    the key are ever printed.
+    """Address of a provider and how to speak to it. Headers may hold secrets too, so neither they
+    nor the key are ever printed.
 
     `extra_body` goes into every request as it is (reasoning effort, thinking budget, routing wishes
     of a gateway).
@@ -125,7 +125,7 @@ class ProviderResponse:
         self._wait()
 
     def only_trailers_left(self) -> None:
-        """What matters has been said: from now on silence ends sooner."""
+        """Shorten the timeout for silence: everything that matters has arrived."""
         self._spoke = True
         stall_s = self._limits.stall_s
         if stall_s is None or stall_s > _TRAILER_S:

@@ -1,4 +1,4 @@
-"""What providers of every dialect do alike: build a request, send it, and leave out what a server
+"""Common part of providers of every dialect: build a request, send it, and leave out what a server
 refuses.
 """
 
@@ -138,7 +138,7 @@ class Speaking(ABC):
 
 
 def told(values: Mapping[str, Any], without: frozenset[str]) -> dict[str, Any]:
-    """What is said of these, without what the server refused before."""
+    """Return the values that are set, without those that the server refused before."""
     return {
         name: value
         for name, value in values.items()
@@ -147,7 +147,7 @@ def told(values: Mapping[str, Any], without: frozenset[str]) -> dict[str, Any]:
 
 
 def _tell_so_far(parser: Parser, emit: Emit) -> None:
-    """What a reply that breaks off has used beside what was shown of it."""
+    """Emit what a reply that breaks off has used beside what was shown of it."""
     usage, arguments = parser.so_far()
     if arguments:
         emit("arguments", arguments)

@@ -92,7 +92,7 @@ _FAILURES: Final = {
 
 
 def percent_read(progress: Any) -> str:
-    """What llama.cpp says of the prompt that it reads, in percent; empty if it says nothing."""
+    """Return llama.cpp's progress in reading the prompt, in percent; empty if it reports none."""
     match progress:
         case {"total": int(total), "processed": int(done)} if total > 0 and 0 <= done <= total:
             return str(done * 100 // total)
@@ -356,8 +356,8 @@ class ChatParser:
         )
 
     def _native(self, slots: list[_Slot]) -> Native | None:
-        """What this server wants to see again with this turn: thought signatures, reasoning
-        details, reasoning by its own name.
+        """Return what this server wants back with this turn: thought signatures, reasoning details,
+        reasoning by its own name.
         """
         record: dict[str, Any] = {}
         extra = {str(at): slot.extra for at, slot in enumerate(slots) if slot.extra is not None}

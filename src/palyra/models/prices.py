@@ -1,5 +1,5 @@
-"""What a call costs, from a list of prices. A model that is on no list costs an unknown amount,
-which is not the same as nothing.
+"""Prices of calls, from a list. A model that is on no list costs an unknown amount, which is not
+the same as nothing.
 
 Amounts are whole numbers: prices in billionths of a dollar per token, costs in millionths of a
 dollar, rounded up.
@@ -59,8 +59,8 @@ class Price(Struct, frozen=True):
         return -(-billionths // 1_000)
 
     def most(self, input_tokens: int, output_tokens: int) -> int:
-        """What a call of this size costs at most, in millionths of a dollar: nothing comes from a
-        cache.
+        """Return the highest cost of a call of this size, in millionths of a dollar: nothing comes
+        from a cache.
         """
         return -(
             -(input_tokens * max(self.input, self.written) + output_tokens * self.output) // 1_000
@@ -143,8 +143,8 @@ class Prices:
 
 
 def _names(provider: str, model: str) -> list[str]:
-    """What a model may be listed as: with its provider first, then as it is, then without a maker's
-    name and a version's date.
+    """Return the names a model may be listed by: with its provider first, then as it is, then
+    without a maker's name and a version's date.
     """
     names = [f"{provider}/{model}", f"{provider}/*"]
     bare = model.rpartition("/")[2]

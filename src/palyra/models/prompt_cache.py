@@ -1,7 +1,7 @@
-"""What is said to providers so that they cache the beginning of a prompt.
+"""Settings in requests that make providers cache the beginning of a prompt.
 
-The rule: only endpoints that are known to take it are told, by their kind or their host, because a
-strict server refuses what it does not know. Whoever sets `prompt_cache` says that theirs takes it.
+The rule: only endpoints known to accept them get them, by their kind or their host, because a
+strict server refuses what it does not know. Setting `prompt_cache` says that a server accepts them.
 """
 
 from typing import Any, Final

@@ -1,5 +1,5 @@
-"""What to do after a provider failed: wait, go on to the next one, or give up. Pure: time and
-chance are handed in.
+"""Decisions after a provider failed: wait, go on to the next one, or give up. Pure: time and chance
+are passed in.
 """
 
 from typing import Final
@@ -143,11 +143,11 @@ class Breaker:
         return True
 
     def is_open(self, now_ms: int) -> bool:
-        """For health displays and routing: looks without becoming the probe."""
+        """Return whether it is open, for displays and routing, without becoming the probe."""
         return self._failures >= self._threshold and self._rests(now_ms)
 
     def _rests(self, now_ms: int) -> bool:
-        """For no longer than a cool-down: a clock that is set back does not make it longer."""
+        """Return whether the cool-down lasts; a clock that is set back does not make it longer."""
         return self._until_ms - self._cooldown_ms <= now_ms < self._until_ms
 
     def succeeded(self) -> None:

@@ -200,8 +200,8 @@ async def ask(
 
 
 async def _chunks(answer: ProviderResponse) -> AsyncIterator[bytes]:
-    """What arrives, as it arrives. Of a long first chunk a little comes first, and then it is
-    everybody's turn: the first word must not wait until all that came with it has been read.
+    """Return bytes as they arrive. A long first chunk is split, with a turn for other tasks
+    between: the first word must not wait until all that came with it has been read.
     """
     chunk = await answer.chunk()
     if len(chunk) > _FIRST_BYTES:

@@ -94,7 +94,7 @@ class Models:
 
     @property
     def choosy(self) -> bool:
-        """Whether it matters for the choice what is sent: its label, its size, what is left of a
+        """Return whether the choice depends on the request: its label, its size, what is left of a
         budget.
         """
         return bool(self.rules) or any(not target.private for target in self.targets)

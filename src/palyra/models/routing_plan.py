@@ -1,8 +1,8 @@
-"""Who is asked, and why: the plan of a model call, made from rules, the label of what is sent,
-size, sight, money and health.
+"""Plan of a model call: which provider, and why, from rules, the label of what is sent, size,
+sight, money and health.
 
-The rule: what is private goes to nobody who may not have it, whatever else would speak for them.
-All other considerations only choose among those who may. Pure: whoever plans hands in what is
+The rule: private content goes to no provider that may not have it, whatever else would speak for
+it. All other considerations only choose among those that may. Pure: the caller passes in what is
 known.
 """
 
@@ -21,7 +21,7 @@ WINDOW_SHARE = 0.75
 
 
 class NoRoute(PalyraError):
-    """Nobody who is configured may be sent this."""
+    """Error: no configured provider may be sent this."""
 
     code = "no_permitted_provider"
 
@@ -44,7 +44,7 @@ class Target(Struct, frozen=True):
 
     @property
     def budget(self) -> int:
-        """How many tokens an input for it may have."""
+        """Largest input for this target, in tokens."""
         return int(self.context_tokens * WINDOW_SHARE)
 
 
@@ -88,7 +88,7 @@ def _whole() -> float:
 
 
 class CallNeeds(Struct, frozen=True, kw_only=True):
-    """What is known of a call before anybody is asked. `private` names what is private in it;
+    """Needs of a call, as known before a provider is chosen. `private` names what is private in it;
     empty: nothing is.
     """
 
@@ -153,7 +153,7 @@ UsageRoutingPlan = ModelRoute
 
 
 def task_of(origin: Origin, *, images: bool = False, serves: TaskClass | None = None) -> TaskClass:
-    """What a run's turns are asked for. `serves`: what the one it works for said."""
+    """Return the task class of a run's turns. `serves`: the class that its parent asked for."""
     if images:
         return "vision"
     if serves is not None:
@@ -229,7 +229,7 @@ def _circumstances(need: CallNeeds) -> list[str]:
 
 
 class _Sieve:
-    """Those who are left, and those who are not, each with the reason."""
+    """Targets that are left, and those passed over, each with the reason."""
 
     def __init__(self, left: list[Target]) -> None:
         self.left = left

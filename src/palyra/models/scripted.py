@@ -47,7 +47,7 @@ class ScriptedCall(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class ScriptedFailure(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a turn fails: the first `times` times it is asked for, or always; after `after` text
+    """Failure of a turn: the first `times` times it is asked for, or always; after `after` text
     deltas were shown.
     """
 

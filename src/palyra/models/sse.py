@@ -49,7 +49,7 @@ class Splitter:
         return _data_of(complete)
 
     def end(self) -> list[bytes]:
-        """What is left when the stream is over: an event whose blank line never came."""
+        """Return what is left when the stream is over: an event whose blank line never came."""
         rest = b"".join(self._parts)
         self._parts.clear()
         self._size = 0

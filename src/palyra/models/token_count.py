@@ -1,9 +1,9 @@
-"""How many tokens a text is. Counted with a real tokenizer where it matters, bounded cheaply where
-it does not.
+"""Token counts of texts: by a real tokenizer where it matters, cheap upper bounds where it does
+not.
 
 Loading the tokenizer takes a second and tens of megabytes, so nothing does before a conversation
 comes near its window or somebody asks for the bill. Until then `at_most` is enough: no token is
-shorter than a byte, so what has fewer bytes than there is room for fits.
+shorter than a byte, so a text with fewer bytes than there is room for fits.
 """
 
 import re

@@ -19,7 +19,7 @@ def tokens(text: str) -> int:
 
 
 def usage(request: ModelRequest, *, text: str, reasoning: str = "", arguments: str = "") -> Usage:
-    """What a call with this request and this reply would roughly have cost."""
+    """Estimate the usage of a call with this request and this reply."""
     thought = tokens(reasoning)
     return Usage(
         input_tokens=-(-_length(request) // _CHARACTERS_PER_TOKEN),

@@ -1,5 +1,5 @@
-"""What the dialects share when they write a request: legal tool names and call ids, argument
-objects, image data.
+"""Helpers that the dialects share when they write a request: legal tool names and call ids,
+argument objects, image data.
 
 Each mapping is made for one request and kept for its reply, so that a name that went out comes back
 as the one we know.
@@ -165,7 +165,7 @@ def data_url(image: Image) -> str:
 
 
 def without_images(request: ModelRequest) -> ModelRequest:
-    """For a server whose model cannot look at them: words in their place."""
+    """Replace images by words, for a server whose model cannot see."""
 
     def told(message: Message) -> Message:
         match message:
@@ -184,7 +184,7 @@ def without_images(request: ModelRequest) -> ModelRequest:
 
 
 def result_text(message: ToolMessage) -> str:
-    """For dialects that have no flag for a failed tool, and servers that refuse an empty result."""
+    """Return the text for dialects without a flag for failed tools or without empty results."""
     text = message.text or "(no output)"
     if message.is_error and not text.lower().startswith("error"):
         return f"error: {text}"

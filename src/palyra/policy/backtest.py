@@ -27,7 +27,7 @@ _LONGEST_ABOUT = 200
 
 
 def question(call: RecordedCall) -> Question:
-    """What policy was asked about a recorded call; NotFound if the tape does not say."""
+    """Return what policy was asked about a recorded call; NotFound if the tape does not say."""
     asked, proposed = call.proposed.asked, call.proposed
     if asked is None:
         raise NotFound(
@@ -58,12 +58,12 @@ def question(call: RecordedCall) -> Question:
 
 
 def recorded_word(decided: ToolDecided) -> Word:
-    """What policy said; a grant answers what policy asked."""
+    """Return what policy said; a grant answers what policy asked."""
     return "ask" if decided.by == "grant" else decided.verdict
 
 
 def about(scope: Scope) -> str:
-    """What a call is about, in a line."""
+    """Describe a call in a line."""
     text = (
         scope.command
         or ", ".join(scope.paths)

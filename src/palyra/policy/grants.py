@@ -1,5 +1,5 @@
-"""What a person has already said yes to. A grant answers what policy asks, for exactly what was
-approved, and touches no denial.
+"""Grants: what a person has already approved. A grant answers what policy asks, for exactly what
+was approved, and touches no denial.
 
 The policy that an "always" answer writes. It lets what was approved run unattended, and nothing
 else, whatever it contains.

@@ -27,7 +27,7 @@ _MOST_ANSWERED = 1_000
 
 
 class CedarAnswer(Struct, frozen=True):
-    """What Cedar said to one question. `rules` are the ids that decided: permits if permitted, else
+    """Answer of Cedar to one question. `rules` are the ids that decided: permits if permitted, else
     the forbids, if any.
     """
 
@@ -119,7 +119,7 @@ def _ask(
 
 
 def decide(part: Slice, requests: list[dict[str, Any]]) -> list[CedarAnswer]:
-    """What Cedar says to each request.
+    """Return Cedar's answer to each request.
 
     No schema is given here: the policies were validated against it, the facts follow it by
     construction, and without it only those facts need to be sent that a policy reads. A fact that
@@ -186,7 +186,7 @@ def _verdict(
 
 
 def _reason(policies: PolicySet, ids: tuple[str, ...]) -> str:
-    """What the deciding rules say about themselves; a rule without @reason is named."""
+    """Return the reasons of the deciding rules; a rule without @reason is named."""
     reasons = dict.fromkeys(
         policies.by_id[each].reason or f"decided by policy {each}" for each in ids
     )

@@ -1,5 +1,5 @@
-"""What of a call's facts a set of policies can tell apart: read from the policies' trees, never
-from their text.
+"""Projection of a call's facts to what a set of policies can tell apart: read from the policies'
+trees, never from their text.
 
 The rule: a fact that is compared with constants only counts by the outcomes; used in any other way,
 it counts whole.

@@ -1,11 +1,10 @@
-"""What the tools over recorded decisions report. Plain values without the policy engine: the
-command line reads them too.
+"""Reports of the tools over recorded decisions. Plain values without the policy engine: the command
+line reads them too.
 
-Who can do what: every tool, judged in a few plain situations for one principal. It asks the
-policies as a call would.
+Access report: every tool, judged in a few plain situations for one principal. It asks the policies
+as a call would.
 
-Why a call is decided as it is: the same questions as judging, with every fact and rule laid
-open.
+Explanation of a decision: the same questions as judging, with every fact and rule laid open.
 """
 
 from collections.abc import Callable, Sequence
@@ -274,8 +273,8 @@ class Report(Struct, frozen=True, kw_only=True):
 
 
 class Shadowed(Struct, frozen=True, kw_only=True):
-    """What the shadow policies would have decided, from the record. `calls` were decided while a
-    shadow was there.
+    """Decisions that the shadow policies would have made, from the record. `calls` were decided
+    while a shadow was there.
 
     `named` is the shadow of now, empty if there is none; `versions` are those that decided, oldest
     first.

@@ -1,5 +1,5 @@
-"""What Cedar is told about one call, made from the question alone. A question that is not exact is
-refused, never guessed at.
+"""Facts that Cedar gets about one call, made from the question alone. A question that is not exact
+is refused, never guessed at.
 """
 
 import math

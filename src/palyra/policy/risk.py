@@ -1,5 +1,5 @@
-"""How dangerous a call is, for the person who is asked. Pure; the worst finding counts, so knowing
-more never lowers the risk.
+"""Risk of a call, for the person who approves it. Pure; the worst finding counts, so knowing more
+never lowers the risk.
 """
 
 from collections.abc import Iterator
@@ -138,7 +138,7 @@ def unvouched(question: Question) -> str:
 
 
 def leaving(question: Question) -> str:
-    """What could leave, and where to, in words."""
+    """Say which data could leave, and where to."""
     label, scope = question.label, question.scope
     what = f"{label.confidentiality} data" + (
         f" from {', '.join(label.private_sources)}" if label.private_sources else ""

@@ -63,8 +63,8 @@ PREFIX = "rule-"
 
 
 class Form(Struct, frozen=True):
-    """What a sentence says. `values` are paths, tools or hosts; `most` is the number of a counting
-    rule.
+    """Form of a rule's sentence. `values` are paths, tools or hosts; `most` is the number of a
+    counting rule.
     """
 
     kind: Kind
@@ -273,7 +273,7 @@ def _refused(why: str) -> InvalidInput:
 
 
 class Names(Struct, frozen=True):
-    """How the values of a rule are made exact; each raises InvalidInput for what it does not
+    """Resolvers that make the values of a rule exact; each raises InvalidInput for what it does not
     know.
     """
 
@@ -349,7 +349,7 @@ def words(form: Form) -> str:
 
 
 def means(form: Form) -> str:
-    """What the daemon does about it, for the person who set it."""
+    """Explain the rule's effect to the person who set it."""
     return _MEANS[form.kind]
 
 

@@ -32,7 +32,7 @@ _NOT_NEEDED = re.compile(r'^for policy `[^`]*`, | for Action::"[a-z_]+"')
 
 
 class PolicyProblem(Struct, frozen=True, order=True):
-    """What is wrong, where, and what to do. Line 0 means the file as a whole."""
+    """Problem in a policy, its place, and its fix. Line 0 means the file as a whole."""
 
     file: str
     line: int

@@ -36,8 +36,8 @@ T = TypeVar("T")
 
 
 class Reloaded(Struct, frozen=True, kw_only=True):
-    """What a reload did, by policy id. With problems nothing changed and `version` is the one still
-    in force.
+    """Result of a reload, by policy id. With problems nothing changed and `version` is the one
+    still in force.
     """
 
     version: str
@@ -184,7 +184,7 @@ class ShadowPolicy(PolicyStore):
 
 
 class ShadowSlot:
-    """Where the policies on trial are, or none. They are exchanged while runs go on."""
+    """Slot of the shadow policies, or none. They are exchanged while runs continue."""
 
     def __init__(self, current: ShadowPolicy | None = None) -> None:
         self.current = current

@@ -85,8 +85,8 @@ def of_answers(answers: Iterable[AnsweredCall], policies: PolicySet) -> Suggesti
 
 
 def _sorted_out(answers: Iterable[AnsweredCall]) -> tuple[list[_Case], list[_Case]]:
-    """What a person said yes to as it was, and what they said no to. Edited calls and answers that
-    never came are neither.
+    """Return the calls that a person approved as they were, and those denied. Edited calls and
+    answers that never came are neither.
     """
     approved, denied = [], []
     for each in answers:
@@ -147,7 +147,7 @@ def _cover(cases: list[_Case], against: list[_Case]) -> list[_Chosen]:
 
 
 def _subjects(case: _Case) -> Iterable[Subject]:
-    """What the approval offered, never the tool as a whole, and the folders between a path and its
+    """Yield the offered subjects, never the tool as a whole, and the folders between a path and its
     workspace.
     """
     for subject in case.subjects:

@@ -1,9 +1,9 @@
-"""How long runs really work, whatever the wall clock does: a machine that sleeps, or a clock that
-is set, is no work.
+"""Active time of runs, whatever the wall clock does: a machine that sleeps, or a clock that is set,
+is no work.
 
 Entries are stamped with the wall clock. Between two entries of a run that is in progress the writer
 also measures with a clock that nobody sets and that stands still while the machine sleeps. If the
-two disagree, an entry says how long it really was, and whoever counts active time counts that.
+two disagree, an entry says how long it really was, and readers that count active time count that.
 """
 
 from collections.abc import Callable
@@ -16,13 +16,13 @@ LEAST_MS = 2_000
 
 
 class ActiveTime(Protocol):
-    """What the writer asks before and after it appends to a run. What a step notes counts once the
-    step is kept and committed.
+    """Hooks that the writer calls before and after it appends to a run. What a step notes counts
+    once the step is kept and committed.
     """
 
     def changed(self, tape: str, seq: int, run_id: str, now_ms: int) -> RunClockChanged | None:
-        """What must be said before the next entry of a run in progress, whose tape ends at `seq`;
-        None: the clocks agree.
+        """Return the entry that must precede the next one of a run in progress, whose tape ends at
+        `seq`; None: the clocks agree.
         """
         ...
 

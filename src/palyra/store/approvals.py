@@ -198,7 +198,7 @@ def pending_of_run(tx: Tx, run_id: str) -> list[Approval]:
 
 
 def pending_of_runs(tx: Tx, run_ids: Sequence[str]) -> dict[str, list[tuple[ApprovalId, CallId]]]:
-    """What each of many runs waits for, as (approval, call)."""
+    """Return what each of these runs waits for, as (approval, call)."""
     rows = tx.all(
         """SELECT a.run_id, a.approval_id, a.call_id FROM json_each(:ids) i
             JOIN approvals a ON a.run_id = i.value WHERE a.decision = ''""",
@@ -211,7 +211,7 @@ def pending_of_runs(tx: Tx, run_ids: Sequence[str]) -> dict[str, list[tuple[Appr
 
 
 def ending_with(tx: Tx, end: str) -> list[Approval]:
-    """Those that wait and whose id ends like this."""
+    """Return the pending approvals whose id ends like this."""
     rows = tx.all(
         f"SELECT {_COLUMNS} FROM {_FROM} WHERE a.decision = '' AND a.approval_id LIKE '%' || :end"
         " LIMIT 2",
@@ -243,7 +243,7 @@ def listing(
 
 
 def position_of(tx: Tx, approval_id: str, owner: str) -> int:
-    """Where an approval stands in the listing, for the page after it."""
+    """Return where an approval stands in the listing, for the page after it."""
     row = tx.one(
         "SELECT requested_position FROM approvals WHERE approval_id = :id",
         id=get(tx, approval_id, owner).approval_id,
@@ -252,7 +252,7 @@ def position_of(tx: Tx, approval_id: str, owner: str) -> int:
 
 
 def pending_since(tx: Tx, before_ms: int, limit: int) -> list[Approval]:
-    """Those that have been waiting since before a time, oldest first."""
+    """Return the approvals that have been pending since before a time, oldest first."""
     rows = tx.all(
         f"SELECT {_COLUMNS} FROM {_FROM} WHERE a.decision = '' AND a.requested_ms < :before ORDER"
         " BY a.requested_ms LIMIT :limit",
@@ -274,7 +274,7 @@ def expired(tx: Tx, limit: int = 100) -> list[Approval]:
 
 
 def next_expiry(tx: Tx) -> int:
-    """When the next pending approval times out, or 0."""
+    """Return when the next pending approval expires, or 0."""
     row = tx.one("SELECT min(expires_ms) FROM approvals WHERE decision = '' AND expires_ms > 0")
     return int(row[0]) if row and row[0] else 0
 
@@ -328,7 +328,7 @@ def grants_of(tx: Tx, principal: str, limit: int = 1_000) -> list[Grant]:
 
 
 class GrantUse(Struct, frozen=True):
-    """How often a grant was used, and when last."""
+    """Use of a grant: how often, and when last."""
 
     calls: int
     last_ms: int

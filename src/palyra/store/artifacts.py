@@ -1,6 +1,4 @@
-"""What tools leave behind in the store: large results as artifacts, and sealed checkpoints that
-take an effect back.
-"""
+"""Artifacts of tools in the store: large results, and sealed checkpoints for undoing an effect."""
 
 from hashlib import sha256
 
@@ -137,7 +135,7 @@ def checkpoint(tx: Tx, call_id: str) -> bytes:
 
 
 def effects_of_session(tx: Tx, session_id: str) -> list[EffectRow]:
-    """What can be taken back, newest first."""
+    """Return what can be undone, newest first."""
     return _effects(tx, "session_id = :id", session_id)
 
 

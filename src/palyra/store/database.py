@@ -55,8 +55,8 @@ class Appended:
 
 
 class Tx:
-    """What a step or a query sees of the store. `held` is a step's: what its commit has appended
-    and not yet written.
+    """View of the store for a step or a query. `held` is a step's: what its commit has appended and
+    not yet written.
     """
 
     __slots__ = (
@@ -218,7 +218,7 @@ class Database:
 
     @property
     def trouble(self) -> BaseException | None:
-        """Why the last write failed, if it did."""
+        """Error of the last write, if it failed."""
         return self.standing.trouble
 
     async def close(self) -> None:
@@ -239,7 +239,7 @@ class Database:
             self._connection = None
 
     def now_ms(self) -> int:
-        """What an entry would be stamped with now."""
+        """Return the timestamp of an entry made now."""
         return self._clock()
 
     def write(self, step: Callable[[Tx], T]) -> asyncio.Future[T]:
@@ -331,8 +331,8 @@ class Database:
                     return
 
     def _gather(self) -> tuple[list[_Job], bool]:
-        """What commits together, and whether it is the last. Waits for a first step, and takes what
-        is there by then.
+        """Return the jobs of the next commit, and whether they are the last. Waits for a first
+        step, and takes what is there by then.
 
         A sync costs the same for one step as for fifty. Nobody waits for more: on one processor
         with the event loop, this thread has its turn when the loop has handed over all that it

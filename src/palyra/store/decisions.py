@@ -189,8 +189,8 @@ def find(tx: Tx, call_id: str) -> RecordedCall:
 
 
 class SessionCounts(Struct, frozen=True):
-    """What a session has done since its conversation began, with all its subagents: calls,
-    commands, and the files it changed.
+    """Counts of a session since its conversation began, with all its subagents: calls, commands,
+    and the files it changed.
     """
 
     calls: int

@@ -1,6 +1,4 @@
-"""What differs between the databases behind the journal, and what is asked of a connection to
-one.
-"""
+"""Dialects of the databases behind the journal, and what is asked of a connection to one."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -66,7 +64,7 @@ class Connection(Protocol):
 
 
 class Dialect(Protocol):
-    """What differs between the databases behind the journal."""
+    """Differences between the databases behind the journal."""
 
     def open_writer(self) -> Connection: ...
 

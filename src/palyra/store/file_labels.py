@@ -83,7 +83,7 @@ def put(
 
 
 def touched(tx: Tx, paths: Iterable[str], digests: Iterable[str] = ()) -> list[LabelledFile]:
-    """What is labelled among these paths, below them, or above them; and what has these bytes."""
+    """Return what is labelled among these paths, below or above them; and what has these bytes."""
     found: dict[str, LabelledFile] = {}
     if tx.one("SELECT 1 FROM file_labels LIMIT 1") is None:
         return []  # Nearly always.

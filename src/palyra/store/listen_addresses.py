@@ -1,5 +1,5 @@
-"""Where the daemon listened when it last said so on the tape, so that it says so again only when
-that changes.
+"""Listen addresses that the daemon last recorded on the tape, so that it records them again only
+when they change.
 """
 
 from palyra.store.database import Tx

@@ -39,7 +39,7 @@ class KeptNote(Struct, frozen=True):
 
 
 class LogTrust(Struct, frozen=True):
-    """What a journal is held against: the daemon's public keys, newest first, the largest
+    """Trust that a journal is verified against: the daemon's public keys, newest first, the largest
     checkpoint that was signed, the witnesses by their keys, and what anchors keep.
     """
 
@@ -50,9 +50,7 @@ class LogTrust(Struct, frozen=True):
 
     @property
     def of_a_copy(self) -> "LogTrust":
-        """What a copy of the journal is held against: it may have fewer entries than were signed
-        for since.
-        """
+        """Trust for a copy of the journal: it may have fewer entries than were signed since."""
         return LogTrust(self.keys, "", self.witnesses)
 
 

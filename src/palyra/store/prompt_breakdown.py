@@ -1,4 +1,4 @@
-"""What a run's prompts were made of, turn by turn, as its tape says."""
+"""Breakdown of a run's prompts, turn by turn, as its tape says."""
 
 from msgspec import Struct
 

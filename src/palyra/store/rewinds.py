@@ -60,8 +60,8 @@ def begin(tx: Tx, travel_id: str, session_id: str, travel: Travel, checkpoint: b
 
 
 def tell(tx: Tx, travel_id: str, session_id: str, travel: Travel, position: int) -> None:
-    """It is done, and this is the entry that says so. One that touched no file is noted all the
-    same.
+    """Note that a rewind is done, and the entry that says so. One that touched no file is noted all
+    the same.
     """
     tx.run(
         """INSERT INTO effects (call_id, session_id, run_id, tool, position, checkpoint)
@@ -76,7 +76,7 @@ def tell(tx: Tx, travel_id: str, session_id: str, travel: Travel, position: int)
 
 
 def forget(tx: Tx, travel_id: str) -> None:
-    """It did not happen."""
+    """Forget a rewind that did not happen."""
     tx.run(
         "DELETE FROM effects WHERE call_id = :id AND position = :untold",
         id=travel_id,
@@ -85,7 +85,7 @@ def forget(tx: Tx, travel_id: str) -> None:
 
 
 def pending(tx: Tx, session_id: str = "") -> list[PendingRestore]:
-    """What was begun and is neither done nor taken back: in one session, or in all."""
+    """Return rewinds that were begun and are neither done nor cancelled: in one session or all."""
     if session_id:
         found = [session_id]
     else:
@@ -113,7 +113,7 @@ def pending(tx: Tx, session_id: str = "") -> list[PendingRestore]:
 def returns(
     tx: Tx, tape: str, *, of: Literal["conversation", "files"] = "conversation"
 ) -> list[Return]:
-    """Where a session was taken back, oldest first."""
+    """Return where a session was rewound, oldest first."""
     rows = tx.all(
         """SELECT n.seq, n.body FROM effects e JOIN entries n ON n.position = e.position
         WHERE e.session_id = :tape AND e.tool = '@rewind' ORDER BY e.position""",
@@ -144,7 +144,7 @@ def effects(tx: Tx, session_id: str) -> list[FileEffect]:
 
 
 def behind(tx: Tx, session_id: str, known: list[FileEffect], seq: int) -> list[FileEffect]:
-    """Those of the changes that came after an entry, oldest first. A call that had begun and not
+    """Return the changes that came after an entry, oldest first. A call that had begun and not
     finished comes after it.
     """
     later = [effect for effect in known if effect.seq > seq]
@@ -211,7 +211,7 @@ def mark(tx: Tx, known: Collection[FileEffect], standing: Collection[str]) -> No
 
 
 def drop_grants(tx: Tx, session_id: str, seq: int) -> None:
-    """What was allowed for the session after an entry is allowed no longer."""
+    """Drop the grants that the session got after an entry."""
     tx.run(
         """DELETE FROM grants WHERE session_id = :id AND approval_id IN (SELECT approval_id FROM
         approvals

@@ -1,4 +1,4 @@
-"""Who was asked in a run, why, and what came of it, as its tape says."""
+"""Route plans of a run: which provider, why, and the outcome, as its tape says."""
 
 from msgspec import Struct
 

@@ -24,7 +24,7 @@ class Right(NamedTuple):
 
     @property
     def columns(self) -> str:
-        """What a query selects, so that `RowSeals.holds` can look at it."""
+        """Columns that a query selects, so that `RowSeals.holds` can check them."""
         return ", ".join((*self.fields, *_SEAL))
 
     @property

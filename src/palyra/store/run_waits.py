@@ -21,7 +21,7 @@ _FROM = "FROM run_waits w LEFT JOIN provider_waits p ON p.target = w.target"
 
 
 class RunWait(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a run waits for: why, when the model is asked next, and when the run gives up."""
+    """Wait of a run: why, when the model is called next, and when the run gives up."""
 
     cause: FailureClass
     message: str
@@ -79,7 +79,7 @@ def remove(tx: Tx, run_id: str) -> None:
 
 
 def of_runs(tx: Tx, run_ids: list[str]) -> dict[str, RunWait]:
-    """What each of these runs waits for, of those that wait for a provider."""
+    """Return the wait of each of these runs that waits for a provider."""
     rows = tx.all(
         f"""SELECT w.run_id, {_COLUMNS} {_FROM} WHERE w.run_id IN
         (SELECT value FROM json_each(:ids))""",
@@ -93,7 +93,7 @@ def _wait(row: list[Any]) -> RunWait:
 
 
 def first(tx: Tx, target: str, limit: int) -> list[WaitingRun]:
-    """Who has waited for a model longest, by when they were accepted."""
+    """Return the longest waiters for a model, by when they were accepted."""
     rows = tx.all(
         """SELECT w.run_id, r.session_id, r.principal FROM run_waits w JOIN runs r ON
         r.run_id = w.run_id WHERE w.target = :target ORDER BY w.accepted_position LIMIT :limit""",
@@ -125,7 +125,7 @@ def everybody(tx: Tx) -> list[tuple[WaitingRun, RunWait]]:
 
 
 def first_deadline(tx: Tx, target: str) -> int | None:
-    """When the first of those who wait for a model gives up; None: nobody waits for it."""
+    """Return when the first run that waits for a model gives up; None: no run waits for it."""
     row = tx.one("SELECT min(deadline_ms) FROM run_waits WHERE target = :target", target=target)
     return int(row[0]) if row and row[0] is not None else None
 

@@ -138,8 +138,8 @@ def first_of_session(tx: Tx, session_id: str) -> str:
 
 
 def last_of(tx: Tx, run_id: str) -> int | None:
-    """Where a run ended on its tape, if others came after it there; None if it is its session's
-    last.
+    """Return where a run ended on its tape, if others came after it there; None if it is its
+    session's last.
     """
     row = tx.one(
         f"""SELECT max(seq) FROM entries WHERE {_OF_RUN} AND EXISTS (SELECT 1 FROM runs r JOIN runs
@@ -175,7 +175,7 @@ def work_done(tx: Tx, run_id: str) -> tuple[int, int]:
 
 
 def position_of(tx: Tx, run_id: str) -> int:
-    """Where a run stands in its session's listing, for the page after it."""
+    """Return where a run stands in its session's listing, for the page after it."""
     row = tx.one("SELECT accepted_position FROM runs WHERE run_id = :run_id", run_id=run_id)
     if row is None:
         raise NotFound(f"there is no run {run_id}", run_id=run_id)

@@ -103,8 +103,8 @@ class _Pack:
 
 
 def records(body: bytes) -> Iterator[tuple[str, Row]]:
-    """What a segment holds: entries in the order they were committed, then artifacts, then what
-    takes effects back.
+    """Yield what a segment holds: entries in the order they were committed, then artifacts, then
+    what undoes effects.
     """
     if not body.startswith(_MAGIC):
         raise ChainBroken("this is not a segment of a journal")
@@ -164,7 +164,7 @@ def seal(body: bytes, folder: Path) -> Sealed:
 
 
 def look(body: bytes, segment_id: str) -> Sealed:
-    """What a segment holds. Raises ChainBroken if it is not the one that was sealed."""
+    """Return what a segment holds. Raises ChainBroken if it is not the one that was sealed."""
     if sha256(body).hexdigest() != segment_id:
         raise ChainBroken(
             f"segment {segment_id[:16]} is not as it was sealed: its bytes were changed",

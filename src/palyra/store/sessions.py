@@ -296,7 +296,7 @@ def lineage(tx: Tx, session: Session, upto: int | None = None) -> list[TapeRange
 def _stretches(
     tx: Tx, tape_id: str, window: int, upto: int, offset: int
 ) -> tuple[list[TapeRange], bool]:
-    """What counts of one tape, newest first, and whether it counts from its beginning on."""
+    """Return what counts of one tape, newest first, and whether it counts from its beginning on."""
     found: list[TapeRange] = []
     for begin, end in reversed(visible_ranges.surviving(rewinds.returns(tx, tape_id), upto)):
         first = max(begin, window, _last_reset(tx, tape_id, begin, end))
@@ -308,7 +308,7 @@ def _stretches(
 
 
 def _last_reset(tx: Tx, tape_id: str, begin: int, end: int) -> int:
-    """Where the conversation last began anew between two entries, if it did."""
+    """Return where the conversation was last reset between two entries, or `begin`."""
     row = tx.one(
         "SELECT max(seq) FROM entries WHERE tape = :tape AND seq BETWEEN :begin AND :end AND kind ="
         " 'session.reset'",

@@ -306,7 +306,7 @@ def _foreign(path: Path, why: str) -> Unavailable:
 
 
 def page_problems(path: Path) -> list[str]:
-    """What SQLite itself finds wrong with the file's pages, at most a few lines."""
+    """Return the errors that SQLite itself finds in the file's pages, at most a few lines."""
     try:
         connection = Sqlite(path).open_reader()
         try:

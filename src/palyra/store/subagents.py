@@ -86,7 +86,7 @@ def find(tx: Tx, run_id: str) -> Subagent | None:
 
 
 def of_run(tx: Tx, run_id: str) -> list[Subagent]:
-    """Those that work for a run, oldest first."""
+    """Return the subagents of a run, oldest first."""
     rows = tx.all(
         f"SELECT {_COLUMNS} FROM children WHERE parent_run_id = :run_id ORDER BY run_id",
         run_id=run_id,
@@ -95,7 +95,7 @@ def of_run(tx: Tx, run_id: str) -> list[Subagent]:
 
 
 def undelivered(tx: Tx) -> list[Subagent]:
-    """Those whose result has not reached the call that they work for."""
+    """Return the subagents whose result has not reached the call that they work for."""
     return [
         _child(row)
         for row in tx.all(f"SELECT {_COLUMNS} FROM children WHERE delivered = 0 ORDER BY run_id")
@@ -153,7 +153,7 @@ def root(tx: Tx, session_id: str) -> str:
 
 
 class SubagentResult(Struct, frozen=True):
-    """How a run ended, in its own words, and what it used."""
+    """End of a subagent's run, in its own words, and its usage."""
 
     event: RunCompleted | RunFailed | RunCancelled
     end: AgentEnd
@@ -237,7 +237,7 @@ def unfinished_calls(tx: Tx, run_ids: Sequence[str]) -> dict[str, list[CallId]]:
 
 
 def related(tx: Tx, run_ids: Sequence[str]) -> set[str]:
-    """Those of these runs that work for another one, or have others work for them."""
+    """Return the runs among these that are subagents, or have subagents."""
     rows = tx.all(
         """SELECT i.value FROM json_each(:ids) i WHERE EXISTS (SELECT 1 FROM children c WHERE
         c.run_id = i.value)

@@ -117,7 +117,7 @@ def expect(tx: Tx, found: Sequence[tuple[str, str]]) -> None:
 def _head(
     tx: Tx, held: WriteBuffer, tape: str, run_id: str
 ) -> tuple[tuple[int, bytes], tuple[RunState, str] | None]:
-    """Where a tape ends, and the state and reason of a run, if there is one."""
+    """Return where a tape ends, and the state and reason of a run, if there is one."""
     head, state = held.heads.get(tape), held.states.get(run_id)
     if head is not None and (state is not None or not run_id):
         return head, state
@@ -247,7 +247,7 @@ def _bill(
     first_delta_ms: int,
     task: str,
 ) -> tuple[Any, ...]:
-    """What a model call has used, whatever it was for: a row of `held.USAGE`."""
+    """Return the usage of a model call, whatever it was for: a row of `held.USAGE`."""
     used = event.usage
     unpriced = event.priced in ("", "unknown")
     return (

@@ -155,7 +155,7 @@ def _once_more(tx: Tx, task_id: str, body: bytes, ready_ms: int, expires_ms: int
 
 
 def drop(tx: Tx, kind: str, key: str) -> None:
-    """What it was for is no more. One that runs ends as it ends."""
+    """Drop tasks whose purpose is gone. One that runs ends as it ends."""
     tx.run(
         "DELETE FROM tasks WHERE kind = :kind AND key = :key AND key <> '' AND state <> 'running'",
         kind=kind,
@@ -326,7 +326,7 @@ def expire(tx: Tx, limit: int = 500) -> int:
 
 
 def next_moment(tx: Tx, kinds: Collection[str], full: Collection[str]) -> int:
-    """When there is something to do without anybody telling: a task becomes ready, a lease or a
+    """Return when there is something to do without a signal: a task becomes ready, a lease or a
     task's time runs out.
     """
     soonest = NEVER
@@ -370,7 +370,7 @@ def forget(tx: Tx, before_ms: int, limit: int = 500) -> int:
 
 
 class KindCount(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How many tasks of a kind are in each state, and since when the oldest that is ready waits."""
+    """Count of the tasks of a kind in each state, and since when the oldest that is ready waits."""
 
     kind: str
     states: dict[str, int]

@@ -100,7 +100,7 @@ def used(tx: Tx, token_id: str) -> None:
 
 
 def addresses(tx: Tx) -> list[tuple[str, str]]:
-    """Where tokens were used from, beyond this machine."""
+    """Return the addresses beyond this machine that used tokens."""
     return [
         (str(token_id), str(address))
         for token_id, address in tx.all("SELECT token_id, address FROM token_addresses")

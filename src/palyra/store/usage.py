@@ -1,5 +1,5 @@
-"""What models were asked and what it cost, summed by whatever one asks about. Every row here is an
-entry of a tape in numbers.
+"""Usage of models and its cost, summed by whatever one asks about. Every row here is an entry of a
+tape in numbers.
 """
 
 from collections import defaultdict
@@ -200,7 +200,7 @@ def total(tx: Tx, asked: UsageFilter) -> UsageRow:
 
 
 class Spent(Struct, frozen=True):
-    """What was used so far, as of an entry of the journal."""
+    """Usage so far, as of an entry of the journal."""
 
     tokens: int
     microusd: int
@@ -220,7 +220,7 @@ def spent(tx: Tx, asked: UsageFilter) -> Spent:
 
 
 class RunUse(Struct, frozen=True):
-    """What a run of a schedule used, with all that worked for it."""
+    """Usage of a schedule's run, with all its subagents."""
 
     schedule_id: str
     run_id: str
@@ -264,7 +264,7 @@ def of_schedules(
 
 
 class ModelUse(Struct, frozen=True):
-    """What was asked of one model."""
+    """Usage of one model."""
 
     provider: str
     model: str
@@ -277,7 +277,7 @@ class ModelUse(Struct, frozen=True):
 
 
 def between(tx: Tx, after: int, last: int) -> list[ModelUse]:
-    """What was asked of each model between two positions, the second one included, by anybody."""
+    """Return the usage of each model between two positions, the second one included, by anybody."""
     rows = tx.all(
         """SELECT provider, model, count(*), sum(input_tokens), sum(output_tokens),
         sum(cached_tokens), sum(cost_microusd), sum(cache_write_tokens)

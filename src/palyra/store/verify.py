@@ -27,8 +27,8 @@ from palyra.store.verify_tree import TreeCheck, TreeFault, Vouched
 
 
 class Passed(Struct, frozen=True):
-    """How far it came. `suspect` is the position of the first entry that does not follow from its
-    predecessor, or is not the one in the Merkle tree, or 0.
+    """Progress of the check. `suspect` is the position of the first entry that does not follow from
+    its predecessor, or is not the one in the Merkle tree, or 0.
     """
 
     position: int

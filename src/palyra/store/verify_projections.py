@@ -42,14 +42,14 @@ class _Planned(Struct):
 
 
 class ScheduledGrant(Struct, frozen=True):
-    """What a schedule's runs may do in a session, by the id that such a grant has."""
+    """Grant to a schedule's runs in a session, by the id that such a grant has."""
 
     subject: Subject
     owner: str
 
 
 def schedule_digest(schedule: Any) -> str:
-    """What a schedule says, without what changes while it is there."""
+    """Hash a schedule, without what changes while it is there."""
     told = msgspec.to_builtins(schedule)
     fixed = {name: value for name, value in told.items() if name not in _MOVES}
     return sha256(msgspec.json.encode(fixed, order="sorted")).hexdigest()
@@ -63,7 +63,7 @@ def schedule_grant(created_ms: int, schedule_id: str, session_id: str, number: i
 
 
 class ProjectionFold:
-    """What the tape says about memory, schedules and budgets."""
+    """Fold of the tape's entries about memory, schedules and budgets."""
 
     def __init__(self) -> None:
         self.items: dict[str, _Item] = {}
@@ -211,7 +211,7 @@ class _Scoped(Struct, frozen=True):
 
 
 def scheduled_grants(tx: Tx, session_id: str) -> dict[str, ScheduledGrant]:
-    """What the schedules there are give to their runs in a session."""
+    """Return the grants that existing schedules give to their runs in a session."""
     found = {}
     for (body,) in tx.all("SELECT body FROM schedules"):
         each = msgspec.json.decode(body, type=_Scoped)

@@ -83,7 +83,7 @@ class _Approval(Struct):
 
 
 class _Token(Struct):
-    """What an entry says that was made; one from before it said so has no principal."""
+    """Token as an entry describes it; one from before owners were recorded has no principal."""
 
     name: str
     scope: str
@@ -94,7 +94,7 @@ class _Token(Struct):
 
 
 class _Fold:
-    """What the tape says about runs, approvals, tokens, grants and money."""
+    """Fold of the tape's entries about runs, approvals, tokens, grants and money."""
 
     def __init__(self) -> None:
         self.runs: dict[str, tuple[str, RunState | None]] = {}
@@ -385,8 +385,8 @@ def _artifacts_of(event: ToolFinished | InputReceived) -> Iterator[str]:
 
 
 def _effects(tx: Tx, fold: _Fold) -> Iterator[WrongRow]:
-    """What would be taken back is what a call did. The checkpoint itself is sealed, and bound to
-    its call.
+    """Check that what can be undone is what a call did. The checkpoint itself is sealed, and bound
+    to its call.
     """
     for call_id, session_id in tx.all("SELECT call_id, session_id FROM effects WHERE run_id <> ''"):
         if (session_id, call_id) not in fold.started:

@@ -26,8 +26,8 @@ _OWN_KEY = "own key"
 
 
 class Voucher(Struct, frozen=True):
-    """Who vouches, and for how many entries: 0 if for none. `time_ms` is 0 if the checkpoint is
-    not stored here.
+    """Voucher for a number of entries: 0 if for none. `time_ms` is 0 if the checkpoint is not
+    stored here.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Voucher(Struct, frozen=True):
 
 
 class Vouched(Struct, frozen=True, kw_only=True):
-    """How far the journal is proven, and by whom. `newer` entries are held by the chain alone.
+    """Proof of the journal: how far, and by whom. `newer` entries are held by the chain alone.
     `vouchers` are the own key, each witness and each anchor that can be read.
     """
 
@@ -200,14 +200,14 @@ class TreeCheck:
         return fault, proven
 
     def _vouchers(self) -> Iterator[str]:
-        """Who may vouch for this journal."""
+        """Return who may vouch for this journal."""
         if self._keys:
             yield _OWN_KEY
         yield from (f"witness {key.name}" for key in self._trust.witnesses)
         yield from (each.name for each in self._trust.anchors)
 
     def _of_this_log(self) -> Iterator[tuple[str, LogCheckpoint]]:
-        """What anchors keep of this log, signed by its keys. What else lies there says nothing."""
+        """Return what anchors keep of this log, signed by its keys. Other notes are ignored."""
         for each in self._trust.anchors if self._keys else ():
             try:
                 note = signed_notes.parse(each.note)

@@ -1,21 +1,21 @@
-"""What a commit's steps have appended and the store does not have yet.
+"""Entries that a commit's steps have appended and the store does not have yet.
 
 Every statement costs the writer the interpreter's lock twice, so entries are not written one by
 one: they are held, and put into the store together, many rows to a statement, when the commit is
 made or when a step asks the store something. What was held is as much part of the transaction as
 everything else in it. The heads of tapes and the states of runs are remembered from one commit to
-the next; they are forgotten whenever somebody else has written.
+the next; they are forgotten whenever another process has written.
 
-Whether the journal can be written now: how the last write went, and how long the oldest one has
-been waiting.
+Health of the journal's writing: how the last write went, and how long the oldest one has been
+waiting.
 
 A disk fails in two ways. It refuses, and says so; or it does not answer, and then only the time
 that passes tells of it.
 
-What a statement changes, told by its table: whoever shows such rows is told that they are not
-what they were.
+Topics that a statement changes, by its table: subscribers that show such rows are told that they
+changed.
 
-The rule: nobody has to remember to tell. A step that changes a row of these tables has changed its
+The rule: no code has to remember to tell. A step that changes a row of these tables has changed its
 topic.
 """
 
@@ -131,13 +131,13 @@ class Standing:
 
     @property
     def waited_s(self) -> float:
-        """How long the oldest step that is not durable has waited."""
+        """Seconds that the oldest step that is not durable has waited."""
         since = self._since
         return time.monotonic() - since if since else 0.0
 
     @property
     def problem(self) -> str:
-        """Why nothing can be written now, or nothing."""
+        """Reason why nothing can be written now, or empty."""
         trouble = self.trouble
         if trouble is not None:
             return (
@@ -149,12 +149,12 @@ class Standing:
 
     @property
     def is_silent(self) -> bool:
-        """Whether the disk does not answer: then reading may wait for it as well."""
+        """Return whether the disk does not answer: then reading may wait for it as well."""
         return self.waited_s >= STALLED_S
 
     @property
     def known(self) -> bool:
-        """Whether how it stands is known well enough, without writing something to find out."""
+        """Return whether the state is known well enough, without writing something to find out."""
         now = time.monotonic()
         if self.trouble is not None:
             return now - self._failed < _ASK_AGAIN_S
@@ -173,7 +173,7 @@ _MOST_REMEMBERED = 4_096
 
 
 class AppendTarget(NamedTuple):
-    """Where rows go. `conflict` says what becomes of one that is there already."""
+    """Target of rows. `conflict` says what becomes of one that is there already."""
 
     table: str
     columns: tuple[str, ...]
@@ -227,7 +227,7 @@ class Inserts(Protocol):
 
 
 class Savepoint(NamedTuple):
-    """How much was held before a step began."""
+    """Size of the buffer before a step began."""
 
     entries: int
     usage: int

@@ -26,8 +26,8 @@ _STUCK_S = 0.05
 
 
 def carried(error: BaseException) -> BaseException:
-    """As a future can carry it to whoever waits. It refuses a StopIteration, and they would never
-    hear of it.
+    """Return an error that a future can carry: it refuses a StopIteration, and its waiter would
+    never hear of it.
     """
     if isinstance(error, StopIteration):
         told = RuntimeError("something ran out that was thought to be there")
@@ -142,9 +142,7 @@ class ThreadPool:
         return future.result()
 
     def _look(self, loop: asyncio.AbstractEventLoop, taken: int) -> None:
-        """Has anything been taken since? If not, and something waits, the threads there are
-        stuck.
-        """
+        """Add a thread if nothing was taken since while something waits: the others are stuck."""
         self._watching = None
         if not self._jobs.qsize() or len(self._threads) >= self._most:
             return

@@ -1,4 +1,4 @@
-"""How a tool does blocking work off the event loop, and how its failures become results.
+"""Blocking work of a tool off the event loop, with its failures as results.
 
 The rule: `execute` gives a ToolResult for everything that can go wrong with files; only a cancel
 rises.

@@ -159,7 +159,7 @@ class Catalogue:
         self._specs = tuple(tool.spec for tool in everything)
 
     def specs(self) -> tuple[ToolSpec, ...]:
-        """What is offered now; the same tuple as long as nothing changed."""
+        """Return the tools offered now; the same tuple as long as nothing changed."""
         return self._specs
 
     def get(self, name: str) -> TypedTool:

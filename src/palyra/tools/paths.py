@@ -61,8 +61,8 @@ class WorkspacePath(Struct, frozen=True):
 
 
 class PathGuard:
-    """Where file tools may go. `forbidden` are folders that stay closed even inside a workspace,
-    such as the daemon's own.
+    """Limits on where file tools may go. `forbidden` are folders that stay closed even inside a
+    workspace, such as the daemon's own.
     """
 
     def __init__(self, forbidden: Sequence[str] = ()) -> None:

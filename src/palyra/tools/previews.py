@@ -1,5 +1,4 @@
-"""What a person sees before saying yes: whole, or its beginning and end with the length of the
-rest.
+"""Previews for approvals: whole, or the beginning and end with the length of the rest.
 
 The rule: a preview shows everything that would happen, in characters that cannot deceive; where it
 must be cut, it says so.

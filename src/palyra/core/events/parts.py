@@ -1,4 +1,4 @@
-"""What events are made of: their base, the words they choose from, values that several have."""
+"""Parts of events: their base, enumerations, and values that several events have."""
 
 from typing import Any, Literal
 
@@ -102,8 +102,8 @@ class Attachment(Struct, frozen=True, omit_defaults=True):
 
 
 class Reference(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a message named, as it was when the message came. `size` is of the whole, in `unit`; the
-    model sees `text`.
+    """Reference in a message, as it was when the message came. `size` is of the whole, in `unit`;
+    the model sees `text`.
 
     `artifact` holds the whole text if only a part is shown.
     """
@@ -172,7 +172,7 @@ class Budgets(Struct, frozen=True, omit_defaults=True):
 
 
 class Attestation(Struct, frozen=True, omit_defaults=True):
-    """Who executed a call, where and under which rules."""
+    """Attestation of who executed a call, where and under which rules."""
 
     executor: str
     tier: Tier
@@ -195,7 +195,7 @@ class FileDigest(Struct, frozen=True, omit_defaults=True):
 
 
 class Circumstances(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What policy was told about a call beyond its tool, effect and scope, so that the same
+    """Facts about a call that policy was given beyond its tool, effect and scope, so that the same
     question can be asked again.
     """
 
@@ -215,7 +215,7 @@ class Circumstances(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Shadow(Struct, frozen=True, omit_defaults=True):
-    """What another set of policies, which is not in force, would have decided."""
+    """Decision that the shadow policy, which is not in force, would have made."""
 
     verdict: Literal["allow", "ask", "deny"]
     reason: str
@@ -263,9 +263,9 @@ class Flow(Struct, frozen=True, omit_defaults=True):
 
 
 class Commission(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a subagent's run was given: for whom it works, what to do, and what it may use.
+    """Commission of a subagent's run: its parent, its task, and what it may use.
 
-    `tools` are the only ones it may call; None: those of its parent, which then has no bounds
+    `tools` are the only ones it may call; None: those of its parent, which then has no limit
     either. `root` is the session that a person began. `label` is of everything its parent had read
     when it wrote the task.
     """
@@ -297,7 +297,7 @@ class Earlier(Struct, frozen=True, omit_defaults=True):
 
 
 class Given(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a calling program says beside its message: what it wants in general, and the
+    """Context that a calling program gives beside its message: general instructions, and the
     conversation as it remembers it.
     """
 
@@ -306,17 +306,17 @@ class Given(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def label(self) -> Label:
-        """What others are said to have said may come from anywhere; what its user said is as good
-        as the message itself.
+        """Label of the context: words quoted from others may come from anywhere; the user's are as
+        good as the message itself.
         """
         return untrusted("client") if any(each.role != "user" for each in self.earlier) else CLEAN
 
 
 class Wanted(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a calling program, or whoever else asks, wants to be answered.
+    """Form of the answer that a calling program, or another caller, wants.
 
-    `form`: the answer is one JSON object, or JSON that fits `schema`. `call`: a tool of its own
-    that is to be called first. `options`: what the model is to be told besides.
+    `form`: the answer is one JSON object, or JSON that fits `schema`. `call`: a tool of the
+    caller's own that is to be called first. `options`: further options of the model call.
     """
 
     form: Literal["text", "object", "schema"] = "text"
@@ -339,7 +339,7 @@ class Asker(Struct, frozen=True, omit_defaults=True):
 
 
 class AgentEnd(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where a subagent's tape ended, and what it used with all those that worked for it."""
+    """End of a subagent's tape, and the usage of the subagent and all of its own subagents."""
 
     session_id: SessionId
     run_id: RunId

@@ -157,7 +157,7 @@ class InputReceived(Event, frozen=True, kw_only=True, tag="input.received"):
 
 
 class InputAssembled(Event, frozen=True, kw_only=True, tag="input.assembled"):
-    """What the model was shown. Inputs up to `upto_seq` have joined the conversation.
+    """Input that the model was shown. Messages up to `upto_seq` have joined the conversation.
 
     `from_seq` is set when the window slid: turns of runs that were accepted before it are no longer
     shown.
@@ -200,7 +200,7 @@ class InputAssembled(Event, frozen=True, kw_only=True, tag="input.assembled"):
 
     @property
     def doubted(self) -> tuple[str, ...]:
-        """Those of them that the model was told with a word of doubt."""
+        """Memories that were shown to the model with a word of doubt."""
         note = next((part.note for part in self.parts if part.source == "memory"), "")
         return tuple(
             each.partition(" ")[0] for each in note.split(", ") if each and each.endswith(DOUBT)
@@ -208,10 +208,10 @@ class InputAssembled(Event, frozen=True, kw_only=True, tag="input.assembled"):
 
 
 class RoutePlanned(Event, frozen=True, kw_only=True, tag="route.planned"):
-    """Who is asked, for what, why, and what that is expected to cost; `fallbacks` are asked in turn
-    if it fails.
+    """Plan of a model call: which provider, for what, why, and the expected cost; `fallbacks` are
+    tried in turn if it fails.
 
-    `expected_microusd` is absent where nobody knows the price.
+    `expected_microusd` is absent where the price is unknown.
     """
 
     provider: str
@@ -280,9 +280,7 @@ class ModelFailed(Event, frozen=True, kw_only=True, tag="model.failed"):
 
     @property
     def billed(self) -> bool:
-        """Whether it counts as a call that was made: nothing was used by one that the provider
-        refused.
-        """
+        """Return whether the call counts as made: a call that the provider refused used nothing."""
         return bool(self.usage.input_tokens or self.usage.output_tokens)
 
 
@@ -360,8 +358,8 @@ class FilesLabelled(Event, frozen=True, kw_only=True, tag="files.labelled"):
 
 
 class PlanDeclared(Event, frozen=True, kw_only=True, tag="plan.declared"):
-    """What a run is going to do, recorded before it reads untrusted content: what the model
-    declares (`calls`), and what the user's words ask for (`asked`).
+    """Plan of a run, recorded before it reads untrusted content: what the model declares (`calls`),
+    and what the user's words ask for (`asked`).
     """
 
     calls: tuple[PlannedCall, ...] = ()

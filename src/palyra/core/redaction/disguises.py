@@ -403,7 +403,7 @@ def _is_name(text: str, start: int, end: int) -> bool:
 
 
 def _beginning(text: str, at: int, size: int) -> int:
-    """Where the line begins, or the one before it if only that one may name the value."""
+    """Return where the line begins, or the one before it if only that one may name the value."""
     line = text.rfind("\n", 0, at) + 1
     low = max(0, at - max(_REACH, size))
     if line > low and _VALUE.match(text, line):

@@ -182,7 +182,7 @@ def _is_wrapped(text: str, start: int, end: int) -> bool:
 
 
 def unwrapped(value: str) -> str:
-    """What a value says if it is base64 or hex of one printable word; otherwise the value."""
+    """Decode a value that is base64 or hex of one printable word; return any other as it is."""
     data = b""
     if len(value) >= _LEAST_HEX and len(value) % 2 == 0 and _ALL_HEX.fullmatch(value):
         data = bytes.fromhex(value)

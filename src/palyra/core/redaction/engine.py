@@ -158,7 +158,7 @@ class SecretRedactor:
 
     @property
     def known(self) -> tuple[KnownValues, KnownValues]:
-        """What it was made with, and what it has learned until now."""
+        """Values known at the start, and values learned until now."""
         return self._known, self._learned.known
 
     def spans(self, text: str) -> list[Span]:
@@ -255,7 +255,7 @@ class SecretRedactor:
             yield from self._decoded(text, runs.tokens, depth, work)
 
     def _undisguised(self, text: str, depth: int, work: Work) -> Iterator[Span]:
-        """What shows without characters that nobody sees, and across line breaks."""
+        """Find secrets that show without invisible characters, and across line breaks."""
         plain = disguises.plainer(text)
         if plain is not None:
             work.spend(plain.effort + len(plain.text) // _AGAIN)
@@ -333,7 +333,7 @@ def _blank(placeholder: re.Match[str]) -> str:
 
 
 def _outside(spans: list[Span], gaps: list[tuple[int, int]], text: str) -> Iterator[Span]:
-    """What of `spans` stands outside the placeholders in `gaps`; both are in order."""
+    """Return the parts of `spans` outside the placeholders in `gaps`; both are in order."""
     at = 0
     for span in spans:
         while at < len(gaps) and gaps[at][1] <= span.start:

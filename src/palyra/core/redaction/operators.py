@@ -1,4 +1,4 @@
-"""What stands between a name and the value that it is given, in all the languages that give values:
+"""Operators between a name and the value that it is given, in all the languages that give values:
 signs, brackets, tags, words.
 """
 

@@ -1,8 +1,7 @@
-"""What a value looks like on its own: drawn at random, a word, a name in code, a form to fill in.
-No context is known here.
+"""Shapes of values without context: drawn at random, a word, a name in code, a form to fill in.
 
-How well letters follow each other, as in words. What is drawn at random has pairs such as `xq`;
-names and prose do not.
+The score of letter pairs, as in words. Random values have pairs such as `xq`; names and prose do
+not.
 
 The work budget of one text. Judging is bounded by the text's length, so no text can hold the
 redactor up.
@@ -24,7 +23,7 @@ UNREAD = "unread"  # the rule under which a stretch goes that the budget did not
 
 
 class Work:
-    """What may still be spent on a text of `size` characters."""
+    """Work budget left for a text of `size` characters."""
 
     __slots__ = ("judged", "left")
 

@@ -79,8 +79,8 @@ class KnownValues:
 
 
 class Learned:
-    """What a redactor and all that were made from it learn while they work. Swapped as a whole, so
-    that any thread may look.
+    """Values that a redactor and all that were made from it learn while they work. Swapped as a
+    whole, so that any thread may look.
     """
 
     __slots__ = ("known",)
@@ -113,7 +113,7 @@ def _lower_escapes(encoded: str) -> str:
 
 
 def _base64_cores(data: bytes) -> set[str]:
-    """What base64 makes of `data` inside a larger text: one core per alignment, without the
+    """Return the base64 of `data` inside a larger text: one core per alignment, without the
     characters its neighbours share.
     """
     cores = set()
@@ -149,7 +149,7 @@ class StreamRedactor:
         self._open = False  # held text begins with the fence of a private key
 
     def feed(self, chunk: str) -> str:
-        """What can be shown now."""
+        """Add text; return what can be shown."""
         at = _last_break(chunk)
         self._held.append(chunk)
         self._size += len(chunk)
@@ -179,8 +179,8 @@ class StreamRedactor:
 
     @property
     def _wordlike(self) -> bool:
-        """Whether a known secret looks like plain words. Asked each time: one may be learned while
-        the text arrives.
+        """Return whether a known secret looks like plain words. Checked each time: one may be
+        learned while the text arrives.
         """
         made_with, learned = self._redactor.known
         return made_with.wordlike or learned.wordlike

@@ -1,7 +1,7 @@
-"""Whether a value is secret, by the kind of name that it is given to and by how it is written.
+"""Secrecy of a value, by the kind of name that it is given to and by how it is written.
 
-Whether a word in a text is the name of a secret, or part of another word, of a type or of the
-name of a resource.
+Role of a word in a text: the name of a secret, or part of another word, of a type or of the name of
+a resource.
 """
 
 import re
@@ -168,7 +168,7 @@ _LONG_NUMBER, _FEW, _LEAST_SET, _LEAST_PIN = 15, 4, 8, 6
 
 
 class Value(NamedTuple):
-    """What stands behind a name: where, and how it was written."""
+    """Value behind a name: where, and how it was written."""
 
     start: int
     text: str

@@ -1,11 +1,11 @@
-"""What the demo model can be asked for. Each kind of request is one type; `rule` is how the
-reasoning names it.
+"""Intents of the demo model. Each kind of request is one type; `rule` is how the reasoning names
+it.
 
 A message as clauses, and a clause as words that sentence patterns can be laid over.
 
 Quoted text is never split or trimmed: it may be what somebody wants written.
 
-How the demo model writes: counts, sizes, lists and code, as markdown that no file content can
+The demo model's formatting: counts, sizes, lists and code, as markdown that no file content can
 break out of.
 """
 
@@ -174,7 +174,7 @@ class Phrase:
 
     @property
     def pronoun(self) -> bool:
-        """Whether it speaks of something named before."""
+        """Return whether the phrase refers to something named before."""
         return not self.paths and bool(_PRONOUN.search(_QUOTED.sub("", self.text)))
 
     @property
@@ -195,8 +195,8 @@ class Phrase:
         return next((path for path in paths_in(word) if path == word), "")
 
     def says(self, *templates: str, raw: bool = False) -> dict[str, str] | None:
-        """What the first pattern that fits the whole clause captured, with the clause itself as
-        `all`; see `pattern`.
+        """Return what the first pattern that fits the whole clause captured, with the clause itself
+        as `all`; see `pattern`.
 
         With `raw`, the pattern must end in `<rest>`, and what that captures is kept as it was
         typed, however long it is.
@@ -268,8 +268,8 @@ def _sequence(template: str, at: int) -> tuple[str, int]:
 
 
 def paths_in(text: str) -> Iterator[str]:
-    """What looks like a path: a quoted name, or a bare one with a slash, an ending or a well-known
-    name.
+    """Return what looks like a path: a quoted name, or a bare one with a slash, an ending or a
+    well-known name.
     """
     places: dict[int, str] = {}
     bare = text

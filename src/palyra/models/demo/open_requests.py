@@ -1,5 +1,4 @@
-"""What lies before the demo model: the requests that are open, and the results of the calls it has
-made for them.
+"""Work of the demo model: its open requests, and the results of the calls it has made for them.
 
 It keeps nothing. Every turn works the requests out again from the beginning; a call whose result is
 already in the conversation gives that result, the first one that has none ends the turn. So a crash
@@ -78,7 +77,7 @@ class OpenRequest:
 
     @property
     def last_path(self) -> str:
-        """What "it" may mean: the file that was last dealt with, before the open requests."""
+        """File that "it" may mean: the one that was last used, before the open requests."""
         return next(
             (
                 result.subject
@@ -90,7 +89,7 @@ class OpenRequest:
 
     @property
     def notes(self) -> list[str]:
-        """What the daemon told about things done to the work since."""
+        """Notes of the daemon on what happened to the work since."""
         said = (
             part.text
             for message in self._history
@@ -178,7 +177,7 @@ def open_desks(request: ModelRequest) -> list[OpenRequest]:
 
 
 def _said(message: Message) -> list[str]:
-    """What a person said in a message, input by input."""
+    """Return what a person said in a message, input by input."""
     if not isinstance(message, UserMessage):
         return []
     texts = [part.text.strip() for part in message.parts if isinstance(part, Text)]
@@ -188,7 +187,7 @@ def _said(message: Message) -> list[str]:
 
 
 def _attached(message: Message) -> str:
-    """What the files say that a person attached."""
+    """Return the text of the attached files."""
     parts = message.parts if isinstance(message, UserMessage) else ()
     blocks = [
         part.text

@@ -160,7 +160,7 @@ def _calls(request: ModelRequest, wanted: list[Wanted]) -> tuple[ModelCall, ...]
 
 
 def _announced(wanted: list[Wanted]) -> str:
-    """What it is about to do, in a sentence."""
+    """Announce the next calls in a sentence."""
     phrases = list(dict.fromkeys(_doing(tool, arguments) for tool, arguments in wanted))
     permission = (
         " You may be asked to allow it." if any(tool in _CHANGING for tool, _ in wanted) else ""
@@ -250,7 +250,7 @@ class _Shaper:
         )
 
     def _named(self, name: str) -> Any:
-        """What a reference inside of the schema leads to."""
+        """Return what a reference inside of the schema leads to."""
         found: Any = self._root
         for part in name.removeprefix("#/").split("/"):
             found = found.get(part) if isinstance(found, dict) else None

@@ -265,7 +265,7 @@ def search_call(
 
 
 def failure(result: ReadResult, desk: OpenRequest) -> str:
-    """What went wrong with a call, and what would help."""
+    """Explain what went wrong with a call, and what would help."""
     about = f" for {intents.code(result.subject)}" if result.subject not in ("", ".") else ""
     if result.denied:
         return (

@@ -1,5 +1,5 @@
-"""What tools answered, read back from the text that a model gets. A text in another form is taken
-as it is, never refused.
+"""Results of tools, read back from the text that a model gets. A text in another form is taken as
+it is, never refused.
 
 A summary made of a text's own words: headings, first sentences, names and counts. It never says
 what is not there.
@@ -42,12 +42,12 @@ class ReadResult(Struct, frozen=True, kw_only=True):
 
     @property
     def missing(self) -> bool:
-        """Whether it failed because there is no such file."""
+        """Return whether the read failed because there is no such file."""
         return self.failed and not self.denied and _MISSING.search(self.text) is not None
 
     @property
     def reason(self) -> str:
-        """Why it failed, without the word for it."""
+        """Reason of the failure, without the prefix of a denial."""
         found = _DENIED.match(self.text)
         said = (found["reason"] or self.text if found else self.text).strip().rstrip(".")
         who = found["by"] if found and found["by"] else ""
@@ -80,7 +80,7 @@ class FilePage(Struct, frozen=True, kw_only=True):
 
 
 def page(result: ReadResult) -> FilePage:
-    """What `fs.read` returned."""
+    """Return what `fs.read` returned."""
     cut = _CUT.search(result.text)
     text = result.text[: cut.start()] if cut else result.text
     header, _, body = text.partition("\n")
@@ -133,7 +133,7 @@ _ITEM = re.compile(r"(?P<name>.+?)(?:  (?P<size>[\d,]+))?(?P<note>  \(.*\)| -> .
 
 
 def listing(result: ReadResult) -> Listing:
-    """What `fs.list` returned."""
+    """Return what `fs.list` returned."""
     cut = _CUT.search(result.text)
     header, *lines = (result.text[: cut.start()] if cut else result.text).split("\n")
     notes = [note.strip() for note in header.split(";")[1:]]
@@ -161,7 +161,7 @@ class Matches(Struct, frozen=True, kw_only=True):
 
 
 def matches(result: ReadResult) -> Matches:
-    """What `fs.search` returned."""
+    """Return what `fs.search` returned."""
     cut = _CUT.search(result.text)
     header, *lines = (result.text[: cut.start()] if cut else result.text).split("\n")
     counted = re.match(r"(\d+) matching", header)

@@ -1,6 +1,4 @@
-"""What the demo model says without looking at any file: who it is, what it can do, what it
-cannot.
-"""
+"""Replies of the demo model that need no file: who it is, what it can do, what it cannot."""
 
 import ast
 import operator
@@ -101,7 +99,7 @@ def what_changed(desk: OpenRequest) -> str:
 
 
 def changes(desk: OpenRequest) -> list[str]:
-    """What the calls that change files reported, oldest first."""
+    """Return what the calls that change files reported, oldest first."""
     made = [
         result
         for result in desk.earlier

@@ -1,5 +1,5 @@
-"""What faults are made of. Each is a model that would list the folder and say what it found, if
-nothing went wrong; what goes wrong is one thing, and it is named.
+"""Parts of faults. Each is a model that would list the folder and say what it found, but for one
+named thing that goes wrong.
 
 A fault that passes goes wrong at every other try, beginning with the first. `ends` says what a user
 is owed: an answer, or a clear sentence instead of one.
@@ -20,7 +20,7 @@ ANSWER = "The folder was listed; that is all."
 
 
 class Asked(Struct, frozen=True):
-    """What a request says: which turn it is, and which tools there are."""
+    """Content of a request: which turn it is, and which tools there are."""
 
     results: int
     tools: tuple[str, ...]
@@ -63,7 +63,7 @@ class Fault(Struct, frozen=True):
 
 
 def honest(asked: Asked) -> WireReply:
-    """What a model that works says to this."""
+    """Return what a model that works replies."""
     if asked.results:
         return stream(*text(*re.findall(r"\S+\s*", ANSWER)))
     if not asked.tools:

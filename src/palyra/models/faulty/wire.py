@@ -1,4 +1,4 @@
-"""What the faulty server writes: pieces of a chat completion stream, right ones and wrong ones."""
+"""Output of the faulty server: pieces of a chat completion stream, right ones and wrong ones."""
 
 import json
 from collections.abc import Mapping

@@ -66,7 +66,7 @@ class Lines:
         return text, ""
 
     def rest(self) -> str:
-        """What is kept, now that nothing follows."""
+        """Return the kept text, now that nothing follows."""
         kept, self._line = self._line, ""
         return kept
 

@@ -1,4 +1,4 @@
-"""How each model is given tools: as the settings say, and as its server turned out to want it."""
+"""Modes of giving tools to each model: as the settings say, or as its server turned out to want."""
 
 import logging
 from typing import Final, Literal
@@ -16,7 +16,7 @@ _LONGEST_WHY: Final = 240
 
 
 class FoundModes:
-    """What was found out about models, in the journal's database; in memory while there is none."""
+    """Modes found out about models, in the journal's database; in memory while there is none."""
 
     def __init__(self, db: Database | None = None, clock: Clock | None = None) -> None:
         self._db = db

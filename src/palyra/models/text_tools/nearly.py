@@ -1,7 +1,4 @@
-"""What a weak model wrote for a tool or an argument, where it can mean only one that was offered.
-
-The rule: a guess that could mean two things is none. The model is then told what there is.
-"""
+"""Matches of what a weak model wrote with the only tool or argument offered that it can mean."""
 
 import re
 from collections.abc import Collection, Mapping

@@ -132,7 +132,7 @@ def mode_of(provider: ModelProvider, model: str) -> ToolMode:
 
 
 def _read_by_model(request: ModelRequest) -> Iterator[str]:
-    """What the model was shown that it did not write itself: messages and results."""
+    """Return what the model was shown that it did not write itself: messages and results."""
     for message in request.messages:
         if isinstance(message, ToolMessage):
             yield message.text

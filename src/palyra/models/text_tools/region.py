@@ -50,7 +50,7 @@ _OBSERVATION: Final = re.compile(r"\s*+Observation:\s*+\Z")
 
 
 class Region(Struct, frozen=True):
-    """What a region is. `quoted`: it is ordinary text; `calls` are those with text behind them."""
+    """Reading of a region. `quoted`: it is plain text; `calls` are those with text behind them."""
 
     kind: Literal["calls", "quoted", "incomplete", "unreadable"]
     calls: tuple[TextCall, ...] = ()

@@ -34,7 +34,7 @@ _BROKEN_STOPS: Final = ("length", "content_filter", "interrupted")
 
 
 class Read(Struct, frozen=True, kw_only=True):
-    """What a reply turned out to be.
+    """Result of reading a reply.
 
     `changed`: it is not just the text as it came. `stray`: it holds a call with something behind
     it, which was not taken for one.
@@ -227,7 +227,7 @@ class Scanner:
         return self._with_text_behind(text, found)
 
     def _ordinary(self) -> str:
-        """What is held is an ordinary object, fence or line: read it as such, and go on behind."""
+        """Read the held text as an ordinary object, fence or line, and continue behind it."""
         text = "".join(self._held or ())
         self._held = None
         self._lines.pass_over(text)

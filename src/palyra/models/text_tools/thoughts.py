@@ -68,14 +68,14 @@ class Thoughts:
         return "".join(thoughts), text
 
     def end(self) -> tuple[str, str]:
-        """What was kept: of a thought that did not end, or of an answer that began like one."""
+        """Return the kept text: of a thought that did not end, or an answer that began like one."""
         kept, self._kept = self._kept, ""
         if self._ends:
             return kept, ""
         return "", "" if self.found and not kept.strip() else kept
 
     def _inside(self, text: str) -> tuple[str, str]:
-        """What of a text belongs to the thought, and the rest once it has ended."""
+        """Return the part of a text that belongs to the thought, and the rest once it has ended."""
         if not self._begun:
             text = text.lstrip(_SPACE)
             if not text:

@@ -16,7 +16,7 @@ class Incomplete(Exception):
 
 
 class Unreadable(Exception):
-    """What stands where a call should be cannot be read as one."""
+    """Error: the text where a call should be cannot be read as one."""
 
 
 def value_at(
@@ -42,7 +42,7 @@ def value_at(
 def _behind(
     text: str, end: int, ends: tuple[str, ...], *, growing: bool
 ) -> tuple[int, tuple[str, ...]]:
-    """Where a value ends that is followed by brackets too many, if that is all that follows it."""
+    """Return where a value ends that is followed by excess brackets, if only those follow it."""
     extra = _EXTRA.match(text, end)
     if extra is None:
         return end, ()

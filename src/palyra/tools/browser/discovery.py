@@ -1,4 +1,4 @@
-"""Whether there is a browser to use: Playwright's package and a Chromium. Nothing is imported or
+"""Discovery of a browser to use: Playwright's package and a Chromium. Nothing is imported or
 started to find out.
 """
 
@@ -36,7 +36,7 @@ class Installed(Struct, frozen=True):
 
 
 class BrowserMissing(Struct, frozen=True):
-    """What there is not, and what to do about it."""
+    """Missing part of the browser, and what to do about it."""
 
     what: str
     fix: str
@@ -76,7 +76,7 @@ def _packages() -> str | None:
 
 
 def _candidates(env: Mapping[str, str]) -> Iterator[str]:
-    """Those of Playwright are newest, so they come first; then what the system has."""
+    """Yield Playwright's browsers, which are newest, and then the system's."""
     kept = env.get("PLAYWRIGHT_BROWSERS_PATH", "")
     home = env.get("HOME", "")
     folder = (

@@ -59,7 +59,7 @@ class PageElement(Struct, frozen=True):
 
 
 class Seen(Struct, frozen=True):
-    """What the browser answered."""
+    """Answer of the browser."""
 
     ready: bool = False
     error: str = ""

@@ -271,9 +271,7 @@ class Browsers:
 
 
 class Visit(Struct, frozen=True):
-    """What one command gave. `blocked` are places the page wanted and did not get, with the
-    reason.
-    """
+    """Result of one command. `blocked` are places the page wanted and did not get, and why."""
 
     seen: Seen
     site: Url

@@ -248,7 +248,7 @@ class Inside:
         return {**seen, "text": "\n".join(texts), "items": items, "cut": cut, **self._told()}
 
     def _told(self) -> dict[str, list[str]]:
-        """What the page did on its own since this was last asked."""
+        """Return what the page did on its own since the last call."""
         notes, tried = self._notes, sorted(self._tried)
         self._notes, self._tried = [], set()
         return {"notes": notes, "tried": tried}

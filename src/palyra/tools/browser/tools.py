@@ -162,7 +162,7 @@ class BrowserOpen(_BrowserTool):
 
 
 class _OnPage(_BrowserTool):
-    """What is done on a page that is open: about the host of that page."""
+    """Tool that acts on an open page: about the host of that page."""
 
     def scope(self, arguments: object, workspace: str) -> Scope:
         page, what = self._target(arguments)
@@ -288,7 +288,7 @@ class Screenshot(_OnPage):
 
 
 def _plain(text: str) -> str:
-    """What a page calls something, on one line and without characters that could make it look like
+    """Return a page's text on one line and without characters that could make it look like
     something else.
     """
     return "".join(char for char in text if char.isprintable())[:120]
@@ -331,7 +331,7 @@ def _result(visit: Visit) -> ToolResult:
 
 
 def _blocked(visit: Visit) -> list[str]:
-    """What the page wanted from elsewhere and did not get."""
+    """Note what the page wanted from elsewhere and did not get."""
     if not visit.blocked:
         return []
     named = ", ".join(host.removesuffix(":443") for host in sorted(visit.blocked))

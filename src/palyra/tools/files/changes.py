@@ -1,8 +1,8 @@
-"""What the tools that change files share: a plan of whole-file changes, from which preview,
-checkpoint and execution all come.
+"""Base of the tools that change files: a plan of whole-file changes, from which preview, checkpoint
+and execution all come.
 
 The rule: the plan is made before anything is touched, and again when the call runs, so that what a
-person saw, what can be taken back and what happens cannot drift apart.
+person saw, what can be undone and what happens cannot drift apart.
 """
 
 from hashlib import sha256
@@ -48,7 +48,7 @@ class ChangingTool(FileTool):
         raise NotImplementedError
 
     def report(self, change: ContentChange) -> str:
-        """What the model is told about one change after it was made."""
+        """Describe one change for the model, after it was made."""
         raise NotImplementedError
 
     def preview(self, arguments: object, workspace: str) -> Preview:

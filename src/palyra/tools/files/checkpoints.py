@@ -1,11 +1,11 @@
-"""What makes a reversible call reversible: the files it will touch, as they were before, in one
+"""Checkpoints that make a call reversible: the files it will touch, as they were before, in one
 sealed piece.
 
 The rule: a checkpoint is made before the call starts, and restoring puts back the exact bytes or,
 if somebody else has changed a file since, nothing at all.
 
-One path as it was or is: what is kept of a file before it is changed, and how it is compared
-with what is there now.
+One path as it was or is: what is kept of a file before it is changed, and how it is compared with
+what is there now.
 
 The rule: a symlink is itself, never what it points to, and a path is only ever looked at through
 the fence.
@@ -58,7 +58,7 @@ class Checkpoint(Struct, frozen=True, array_like=True):
 
 
 class PathState(Struct, frozen=True):
-    """How a path is now; `other` is what no tool of ours leaves behind."""
+    """State of a path now; `other` is what no tool of ours leaves behind."""
 
     kind: Literal["absent", "file", "link", "other"]
     digest: str
@@ -226,7 +226,7 @@ def keep(
 
 
 def plan(blob: bytes, workspace: str) -> list[FileChange]:
-    """What `restore` would change now."""
+    """Return what `restore` would change now."""
     with blocking.family("the files could not be looked at"):
         return [told(saved) for _, saved, _ in _due(decode(blob), workspace)]
 

@@ -1,5 +1,5 @@
-"""What all file tools share: their scope is the places their arguments lead to, their subjects go
-from narrow to wide.
+"""Base of all file tools: their scope is the places their arguments lead to, their subjects go from
+narrow to wide.
 """
 
 import os
@@ -41,8 +41,8 @@ class FileTool:
 
 
 def from_files(result: ToolResult, *given: str) -> ToolResult:
-    """What a result shows of these files or folders is the user's own. Named as they were asked
-    for: nothing is looked up again.
+    """Label what a result shows of these files or folders as the user's own. Named as they were
+    asked for: nothing is looked up again.
     """
     return msgspec.structs.replace(
         result, label=private(*(f"file:{_name(path)}" for path in given))
@@ -54,8 +54,8 @@ def _name(path: str) -> str:
 
 
 def subjects(tool: str, scope: Scope) -> tuple[Subject, ...]:
-    """What a wider approval may cover, narrowest first: these paths, their folder, the workspace,
-    the tool with anything.
+    """Return what a grant may cover, narrowest first: these paths, their folder, the workspace, the
+    tool with anything.
     """
     prefixes: dict[str, None] = {}
     if len(scope.paths) == 1:

@@ -196,7 +196,7 @@ def _occurrences(lines: list[str], wanted: list[str], floor: int) -> list[int]:
 
 
 def _borders(wanted: list[str]) -> list[int]:
-    """For each beginning of `wanted`, how much of it is also its end (Knuth, Morris and Pratt)."""
+    """Return how much of each beginning of `wanted` is also its end (Knuth, Morris and Pratt)."""
     borders = [0] * len(wanted)
     for at in range(1, len(wanted)):
         border = borders[at - 1]

@@ -31,8 +31,8 @@ class Clash(Struct, frozen=True):
 
 
 class Aim(Struct, frozen=True):
-    """What would be put back. `target` is a checkpoint of how the files should be, over how they
-    are now.
+    """Plan of a restore. `target` is a checkpoint of how the files should be, over how they are
+    now.
     """
 
     target: bytes
@@ -44,7 +44,7 @@ class Aim(Struct, frozen=True):
 
 @dataclass(slots=True)
 class _Track:
-    """What is known of one path: how it was first, and what the last change says of it."""
+    """Track of one path: how it was first, and what the last change says of it."""
 
     first: SavedPath
     last: SavedPath
@@ -88,7 +88,7 @@ class Tracks:
             )
 
     def aim(self, workspace: str, *, force: bool = False) -> Aim:
-        """What is to be done, as the files are now. Clashes are left out, or with `force`
+        """Return what is to be done, as the files are now. Clashes are left out, or with `force`
         overwritten.
         """
         wanted, clashes = [], []

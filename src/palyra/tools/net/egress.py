@@ -77,8 +77,8 @@ _HEAD_S = 15.0
 
 
 class Allowance(Struct, frozen=True):
-    """What one gate may carry: bytes in both directions together, seconds per connection,
-    connections at a time.
+    """Limits of one gate: bytes in both directions together, seconds per connection, connections at
+    a time.
     """
 
     bytes: int = 256 << 20
@@ -104,7 +104,7 @@ Log = Callable[[Passage], None]
 
 
 class _Asked(Struct):
-    """What a client wants, as far as it is known, and whether it was let through."""
+    """Target that a client wants, as far as it is known, and whether it was let through."""
 
     host: str = ""
     port: int = 0

@@ -56,9 +56,7 @@ def written(host: str) -> str:
 
 
 def shown(text: str, longest: int = 120) -> str:
-    """What somebody else wrote, fit for a message: short, on one line, and every odd character
-    visible.
-    """
+    """Make untrusted text fit for a message: short, on one line, every odd character visible."""
     safe = "".join(
         char if char.isascii() and char.isprintable() else f"\\u{{{ord(char):x}}}"
         for char in text[:longest]

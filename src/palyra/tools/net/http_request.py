@@ -101,7 +101,7 @@ class Deflated(Inflated):
 
 
 def decoder(encoding: str, most: int) -> Plain:
-    """What reads a body with this Content-Encoding."""
+    """Return the decoder of a body with this Content-Encoding."""
     match encoding.strip().lower():
         case "" | "identity":
             return Plain(most)

@@ -52,7 +52,7 @@ class Resolver:
         return Resolver(self._lookup, allow_private=self._allow_private | places)
 
     def check(self, host: str, port: int) -> None:
-        """What can be said without looking anything up. Raises Refused for a host that must not be
+        """Check a host without looking anything up. Raises Refused for one that must not be
         reached.
         """
         if self._allowed(host, port):

@@ -1,5 +1,5 @@
-"""How a proxy carries bytes: a tunnel after CONNECT, or one plain HTTP request and its answer.
-Every byte is counted.
+"""Tunnels of a proxy: bytes after CONNECT, or one plain HTTP request and its answer. Every byte is
+counted.
 """
 
 import asyncio
@@ -180,8 +180,8 @@ async def _both(up: Coroutine[Any, Any, None], down: Coroutine[Any, Any, None]) 
 
 
 async def _carry_up(client: SandboxClient, line: OpenConnection) -> None:
-    """Who does not listen any more may have answered before that: the other direction goes on to
-    its own end.
+    """Carry bytes up. A server that stopped listening may have answered before: the other direction
+    continues to its end.
     """
     try:
         await _carry(client.reader, line.writer, client.meter, upwards=True)

@@ -58,7 +58,7 @@ class Url(Struct, frozen=True):
 
     @property
     def target(self) -> str:
-        """What stands in the first line of a request."""
+        """Target in the first line of a request."""
         return self.path if self.query is None else f"{self.path}?{self.query}"
 
     def __str__(self) -> str:

@@ -177,8 +177,8 @@ class ControlGroup:
 
 @cache
 def places() -> Places | None:
-    """Where groups can be made, tried by making one. None where the daemon may not. Groups of a
-    daemon that died are removed.
+    """Return where groups can be made, tried by making one. None where the daemon may not. Removes
+    groups of a daemon that died.
     """
     for candidate in _candidates(_read("/proc/self", "cgroup"), _read("/proc/self", "mounts")):
         group = ControlGroup(candidate, f"palyra-probe-{os.getpid()}")

@@ -1,15 +1,15 @@
-"""What a command left behind in a workspace, looked at when it ends and, for one that goes on, now
+"""Changes that a command left in a workspace, checked when it ends and, for one that continues, now
 and then.
 
-Files that programs on the host obey may be changed and are named. What git would take for a
+Files that programs on the host obey may be changed and are named. Files that git would take for a
 repository and run programs for may not be left behind: see `new_repositories`. What a command may
 change in a repository's folder is brought there: see `repositories`.
 
-Repositories that a command made: may they stay as they are, or would git on the host run what
-their settings name?
+Repositories that a command made: may they stay as they are, or would git on the host run what their
+settings name?
 
 The rule is an allow-list of names and settings. A repository that has anything else is not deleted
-but put to rest: its HEAD gets another name, and without one git does not take a folder for a
+but disabled: its HEAD gets another name, and without one git does not take a folder for a
 repository.
 """
 

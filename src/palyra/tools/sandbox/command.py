@@ -1,5 +1,5 @@
-"""What is asked of the sandbox and what it answers. Plain values, so that declaring a tool costs
-nothing at start-up.
+"""Requests to the sandbox and its answers. Plain values, so that declaring a tool costs nothing at
+start-up.
 """
 
 import signal
@@ -17,8 +17,7 @@ STRENGTH: tuple[Tier, ...] = ("none", "A", "B", "C")
 
 
 class Caps(Struct, frozen=True, kw_only=True):
-    """How much of the machine one command may use. `memory_bytes` and `processes` are for the whole
-    tree.
+    """Limits of one command on the machine. `memory_bytes` and `processes` are for the whole tree.
 
     `free_bytes` is what the command must leave of the workspace's disk; a single file ends at
     `file_bytes`.
@@ -69,7 +68,7 @@ class Command(Struct, frozen=True, kw_only=True):
 
 
 class Exit(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a tree ended. `code` is what a shell would put into `$?`; a signal is 128 plus its number
+    """Exit of a tree. `code` is what a shell would put into `$?`; a signal is 128 plus its number
     and also named.
     """
 

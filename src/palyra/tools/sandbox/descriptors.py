@@ -36,8 +36,8 @@ class PipeReader:
                 await readable(self._descriptor, self._waiting)
 
     def finish(self) -> None:
-        """Nobody who counts can write any more: give what is there and then end, whoever else may
-        hold the other side.
+        """End after giving what is there: no process that counts can write any more, whatever else
+        may hold the other side.
         """
         self._last = True
         if self._waiting is not None:
@@ -50,7 +50,7 @@ class PipeReader:
         return data
 
     def at_hand(self) -> bytes:
-        """What can be read without waiting, at most a chunk."""
+        """Return what can be read without waiting, at most a chunk."""
         with contextlib.suppress(BlockingIOError):
             return os.read(self._descriptor, CHUNK) if self._descriptor >= 0 else b""
         return b""

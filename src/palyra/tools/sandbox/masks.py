@@ -1,10 +1,10 @@
-"""What of a workspace a sandboxed program does not get to see or to change, found by name before
+"""Masks over what a sandboxed program may not see or change in a workspace, found by name before
 each start.
 
 Keys and credentials are hidden. Repositories are found wherever they lie, so that they can be held
-(`repositories`), and so are the files that programs on the host obey, so that a change can be told
-(`aftermath`). Names are read again only where a folder has changed, so a large workspace is walked
-once.
+(`repositories`), and so are the files that programs on the host obey, so that a change can be
+reported (`aftermath`). Names are read again only where a folder has changed, so a large workspace
+is walked once.
 """
 
 import os
@@ -64,7 +64,7 @@ class Look(Struct):
 
 
 class _Folder(Struct):
-    """What one folder held when it had this stamp, as seen from this root."""
+    """Content of one folder when it had this stamp, as seen from this root."""
 
     root: str
     stamp: tuple[int, int, int, int]

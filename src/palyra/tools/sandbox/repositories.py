@@ -188,7 +188,7 @@ class Stage:
         return self._put(name)
 
     def _put(self, name: str) -> str:
-        """As git itself would: a lock that nobody else has, then a rename."""
+        """Put a file as git itself would: a lock that no other git has, then a rename."""
         lock = f"{name}.lock"
         try:
             _copy(self._own, name, self._real, lock)

@@ -91,7 +91,7 @@ class Sandbox:
 
     @property
     def mark(self) -> str:
-        """What everything that this sandbox starts carries as its name, and nothing else does."""
+        """Name that everything that this sandbox starts carries, and nothing else does."""
         return self._mourner.mark
 
     async def probe(self) -> Probe:

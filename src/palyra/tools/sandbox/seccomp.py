@@ -127,8 +127,8 @@ def program(*, sockets: bool = True, signals: bool = True) -> bytes:
 
 
 def _cases(column: int, *, sockets: bool, signals: bool) -> dict[int, list[bytes]]:
-    """What happens to a call by its number. Each ends in an answer; what has no number here is
-    allowed.
+    """Return the filter of each call by its number. Each ends in an answer; a call without a number
+    here is allowed.
     """
     refused = {**_NUMBERS, **({} if signals else _SIGNALS)}
     cases = {numbers[column]: _refuse() for numbers in refused.values()}

@@ -1,6 +1,6 @@
-"""What both tiers need to start a process: pipes, a group, the limits of one process.
+"""Parts that both tiers need to start a process: pipes, a group, the limits of one process.
 
-Ends what a dying daemon leaves half made.
+Cleanup of what a dying daemon leaves half made.
 
 A sandbox that runs dies with the daemon by itself. One that is being made in that moment may not:
 bubblewrap's inner process waits for a word from the outer one, and if that was killed the word
@@ -111,8 +111,8 @@ def group(caps: Caps) -> cgroups.ControlGroup | None:
 
 
 def rlimits(caps: Caps, *, grouped: bool) -> dict[int, int]:
-    """What one process may use. Address space is not limited: runtimes reserve far more of it than
-    they use.
+    """Return the limits of one process. Address space is not limited: runtimes reserve far more of
+    it than they use.
     """
     limits = {
         resource.RLIMIT_CORE: 0,

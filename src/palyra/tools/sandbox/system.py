@@ -1,4 +1,4 @@
-"""What of the machine a sandboxed program sees: its programs and libraries, read-only, and little
+"""View of the machine for a sandboxed program: its programs and libraries, read-only, and little
 else.
 
 A list of what is shown, never of what is hidden: what is not named here does not exist inside.
@@ -124,7 +124,7 @@ class Etc:
 
     @property
     def current(self) -> EtcFolder | None:
-        """What was made last, if it is still what the machine has."""
+        """Folder that was made last, if it is still what the machine has."""
         return self._made if self._stamps == _stamps() else None
 
     def make(self) -> EtcFolder:
@@ -150,7 +150,7 @@ class Etc:
 
 
 def _sweep(where: str) -> None:
-    """What a daemon left that died together with its mourner."""
+    """Remove what was left by a daemon that died together with its mourner."""
     for name in os.listdir(where):
         owner = name.removeprefix(_PREFIX).split("-")[0]
         if name.startswith(_PREFIX) and not os.path.exists(f"/proc/{owner}"):

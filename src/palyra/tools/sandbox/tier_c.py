@@ -28,7 +28,7 @@ _INFO_BYTES = 4096
 
 
 class _Info(Struct, rename={"child_pid": "child-pid"}):
-    """What bubblewrap tells about the sandbox it made."""
+    """Information that bubblewrap gives about the sandbox it made."""
 
     child_pid: int
 
@@ -128,7 +128,7 @@ async def start(
 
 
 async def _last_words(process: Process, pipes: Pipes) -> bytes:
-    """What bubblewrap says when it gives up, which may come in pieces."""
+    """Return bubblewrap's message when it gives up, which may come in pieces."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_LONGEST_LAST_WORDS_S):
             await process.wait()

@@ -149,7 +149,7 @@ class Jobs:
         return data
 
     async def stop(self, session_id: str, job_id: str) -> ShellJob:
-        """Its whole tree is dead when this returns; stopping twice is the same as once."""
+        """Stop a job. Its whole tree is dead when this returns; stopping twice changes nothing."""
         job = self.get(session_id, job_id)
         await self._end(job_id)
         return job

@@ -81,8 +81,8 @@ class Word(Struct, frozen=True):
 
 
 class Parsed(Struct, frozen=True, kw_only=True):
-    """What a command is made of. Lists name what was found; an empty list means there is none of
-    it, not that nobody looked.
+    """Parts of a command. Lists name what was found; an empty list means there is none of it, not
+    that nobody looked.
     """
 
     # One command with plain words and nothing else. Only then are `program` and `arguments` known.
@@ -316,7 +316,7 @@ ALL = 1_000
 
 
 class ProgramRule(Struct, frozen=True, kw_only=True):
-    """What one program may be told.
+    """Rule for the arguments of one program.
 
     `flags` are letters without a value, `valued` letters with one, `long` and `long_valued` the
     same for long options; `text` is how many of the leading arguments are not names of files,

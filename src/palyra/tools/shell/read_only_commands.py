@@ -116,7 +116,7 @@ def _printf(words: Sequence[Word]) -> bool:
 
 
 def _jq(words: Sequence[Word]) -> bool:
-    """Its language cannot write, but can name other files to read."""
+    """Return whether jq reads no other files; its language cannot write."""
     program = next((word.text for word in words if not word.text.startswith("-")), "")
     if any(word.text == "--" for word in words):
         # Behind it the program may begin with a dash, and would be looked for in the wrong place.

@@ -52,7 +52,7 @@ class OutputBuffer:
             self._tail_size -= len(self._tail.popleft())
 
     def text(self) -> tuple[str, int]:
-        """What was kept, and how many bytes were left out in the middle."""
+        """Return the kept output, and how many bytes were left out in the middle."""
         tail = b"".join(self._tail)
         if self.total <= self._half * 2:
             return (bytes(self._head) + tail).decode(errors="replace"), 0
@@ -208,8 +208,8 @@ def shell() -> str:
 
 
 def label(command: str, hosts: Sequence[str]) -> Label:
-    """What a command prints can show any file of the workspace, and is as trustworthy as what it
-    could talk to.
+    """Return the label: output can show any file of the workspace, and is as trustworthy as what
+    the command could talk to.
     """
     line = " ".join(command.split())
     shown = private(

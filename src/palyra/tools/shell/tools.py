@@ -208,7 +208,7 @@ class ShellRun:
 
 
 class _OfJobs(Placeless):
-    """What is about the jobs of a session and nothing else."""
+    """Base of tools that are about the jobs of a session and nothing else."""
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs

@@ -1,5 +1,5 @@
-"""What came over the network as text for a model: decoded, HTML and PDF made readable, images as
-such, anything else described.
+"""Body from the network as text for a model: decoded, HTML and PDF made readable, images as such,
+anything else described.
 """
 
 import codecs

@@ -54,7 +54,7 @@ class Cache:
 
 
 def freshness(response: FetchedResponse) -> float:
-    """For how many seconds an answer may be used again; 0 if it may not."""
+    """Return for how many seconds an answer may be used again; 0 if it may not."""
     headers = response.headers
     control = headers.get("cache-control", "")
     if response.status != 200 or response.cut or _NEVER.search(control) or "set-cookie" in headers:

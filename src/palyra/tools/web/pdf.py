@@ -21,8 +21,8 @@ _NO_READER, _NOT_PDF = 3, 4
 
 
 async def text_of(pdf: bytes) -> str:
-    """Its text, page after page. Raises InvalidInput for what is no PDF that can be read,
-    Unavailable without a reader.
+    """Return a PDF's text, page after page. Raises InvalidInput for what is no PDF that can be
+    read, Unavailable without a reader.
     """
     with cpu_affinity.roaming():
         process = await asyncio.create_subprocess_exec(

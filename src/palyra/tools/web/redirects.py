@@ -34,9 +34,7 @@ class Credential(Struct, frozen=True):
 
 
 class Fetched(Struct, frozen=True, kw_only=True):
-    """Where a request ended. `wanted` is a redirect that was not followed, and `why` says why
-    not.
-    """
+    """End of a request. `wanted` is a redirect that was not followed, and `why` says why not."""
 
     url: Url
     response: FetchedResponse
@@ -119,8 +117,8 @@ def _redirect(response: FetchedResponse, url: Url) -> Url | None:
 
 
 def _next_request(request: HttpRequest, status: int, url: Url) -> HttpRequest:
-    """As browsers do it: after 303, and after 301 or 302 to a POST, the next request is a GET
-    without a body.
+    """Return the next request as browsers do: after 303, and after 301 or 302 to a POST, it is a
+    GET without a body.
     """
     if request.method == "POST" and status in (301, 302, 303):
         headers = tuple(
