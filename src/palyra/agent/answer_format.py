@@ -1,4 +1,4 @@
-"""What a calling program wants of an answer: how the model is told, and whether the answer is that.
+"""The answer that a calling program wants: how the model is told, and whether the answer fits.
 
 The rule: it is about the final answer alone. While the agent works it may say what it likes and
 call what it needs; what is given out as the answer fits, or the run fails and says why.
@@ -33,8 +33,8 @@ class Invalid(Struct, frozen=True):
 
 
 def words(run: RunProgress) -> str:
-    """What the instructions say about it. Also where a provider can be told otherwise: not every
-    server obeys.
+    """Return what the instructions say about it. Also where a provider can be told otherwise: not
+    every server obeys.
     """
     wanted = run.wanted
     if wanted is None or wanted.form == "text":

@@ -75,7 +75,7 @@ class Subscription:
             self._wake()
 
     def changed(self) -> tuple[Topic, ...]:
-        """What has changed since the last call."""
+        """Return what has changed since the last call."""
         changed, self._changed = self._changed, set()
         return tuple(sorted(changed))
 

@@ -186,7 +186,7 @@ def _all(turns: Sequence[Turn]) -> Iterator[Attachment]:
 
 
 def tokens(attachment: Attachment) -> int:
-    """What an image costs, roughly: providers count pixels, each in its own way, and up to a
+    """Return the rough cost of an image: providers count pixels, each in its own way, up to a
     limit.
     """
     return min(_MOST_TOKENS, attachment.width * attachment.height // _PIXELS_PER_TOKEN + 1)

@@ -1,4 +1,4 @@
-"""What the loop asks of features. Each port has a stand-in for a daemon that runs without one."""
+"""Ports of the loop to features. Each port has a stand-in for a daemon that runs without one."""
 
 from collections.abc import Sequence
 from typing import Protocol

@@ -49,7 +49,7 @@ _OTHER_ENDS = frozenset(
 
 
 class ProviderUnavailable(PalyraError):
-    """Nobody can answer now, and the run is not to wait."""
+    """Error of a run that no provider can answer now and that is not to wait."""
 
     code = wait_steps.UNAVAILABLE
     retryable = True
@@ -224,7 +224,7 @@ class ProviderWaits:
         return self._notices.telling("provider", key, wait_steps.for_owner(waiting), "#/settings")
 
     async def _tell_others(self, queue: ModelQueue, besides: str = "") -> None:
-        """Who watches a run that waits sees the next try. It is on no tape: it only changes."""
+        """Tell watchers of a run that waits its next try. It is on no tape: it only changes."""
         if not self._hub.watchers:
             return
         for waiting in await self._db.read(lambda tx: run_waits.first(tx, queue.target, _AT_ONCE)):
@@ -250,8 +250,8 @@ class ProviderWaits:
             self._ring()
 
     def on_commit(self, appended: list[Appended]) -> None:
-        """Told of everything that is committed; while nobody was let through, there is nothing to
-        look at.
+        """Look for answers in everything that is committed; while no run was let through, there is
+        nothing to look at.
         """
         if not self._passes:
             return

@@ -1,5 +1,5 @@
-"""What the model is shown, in order: instructions, the project's notes, skills, the conversation,
-memory, the user's words.
+"""The prompt that the model is shown, in order: instructions, the project's notes, skills, the
+conversation, memory, the user's words.
 
 The prefix is byte-identical over a session as long as project, skills and tools are. When the
 conversation outgrows the window it is shortened by half at once, so that the prefix then stays the
@@ -100,7 +100,7 @@ class _Sources(Struct, frozen=True):
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Those that come with every turn of a run, without the tools."""
+        """Return the texts that come with every turn of a run, without the tools."""
         near = self.around
         return (INSTRUCTIONS, self.skills.text, near.project.text, near.memory, _earlier(near))
 
@@ -281,8 +281,8 @@ class Assembler:
         return small_window.notes(target, offer, (self._skills(), skills), missing)
 
     def _options(self, run: RunProgress, target: Target) -> CallOptions:
-        """What whoever asked says, over what the settings say of this model. A fallback that has no
-        word for something is not told it; the event says what was.
+        """Return the caller's options, over those that the settings have for this model. A fallback
+        that has no word for something is not told it; the event says what was.
         """
         asked = call_options.only(run.options, target.carries)
         return call_options.over(target.options, asked)

@@ -1,5 +1,5 @@
-"""How large a conversation is, in tokens. Each turn is measured once: guessed from its length,
-counted only near the window.
+"""Sizes of conversations, in tokens. Each turn is measured once: guessed from its length, counted
+only near the window.
 
 The rule: what is sent fits. Far from the window a bound by bytes proves that without a tokenizer;
 near it every text is counted.
