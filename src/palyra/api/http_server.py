@@ -230,8 +230,8 @@ class Protocol(HttpToolsProtocol):
             raise InvalidInput("another host")
 
     def _known(self) -> None:
-        """It has sent a request, or is gone: it stands on no doorstep any more, and its headers are
-        no stranger's.
+        """Leave the doorstep: the connection has sent a request, or is gone, and its headers no
+        longer count as a stranger's.
         """
         if self._waiting is not None:
             self.silent.leave(self._waiting)
@@ -429,7 +429,7 @@ def _config(app: App, limits: ApiLimits) -> Config:
 
 
 def _shared(app: App, limits: ApiLimits) -> dict[str, Any]:
-    """What all connections of a server have in common."""
+    """Return what all connections of a server have in common."""
     budget = budget_for(limits)
     silent = Doorstep(from_one_place=budget.silent_from_one_place, in_all=budget.silent)
     return {"limits": limits, "budget": budget, "silent": silent, "strangers": app.strangers}

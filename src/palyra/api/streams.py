@@ -40,7 +40,7 @@ Work = Callable[[Callable[[int], None]], Any]
 
 
 class _Abandoned(Exception):
-    """Nobody waits for this any more."""
+    """Signal that nobody waits for this any more."""
 
 
 async def told(

@@ -1,10 +1,10 @@
-"""What those get who have no token: health and reflection, counted, and for everything else a
+"""Answers to callers without a token: health and reflection, counted, and for everything else a
 refusal at once.
 
 Strangers must not use up what others need.
 
-The daemon's certificate for gRPC, also after it was renewed: each new connection is shown the
-one that is good then.
+The daemon's certificate for gRPC, also after it was renewed: each new connection is shown the one
+that is good then.
 """
 
 import inspect

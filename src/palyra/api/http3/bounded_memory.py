@@ -37,7 +37,7 @@ class BoundedConnection(QuicConnection):
 
     @property
     def peer(self) -> tuple[str, int]:
-        """Where the peer is now, proven by an answer from there. It may move."""
+        """Return where the peer is now, proven by an answer from there. It may move."""
         path = self._network_paths[0]
         return path.addr[0], path.addr[1]
 
