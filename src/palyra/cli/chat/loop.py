@@ -379,7 +379,7 @@ class Chat:
                 self._show_held()
 
     def start_daemon(self) -> None:
-        """When the one we talked to belonged to somebody who left."""
+        """Start a daemon when the one we talked to belonged to somebody who left."""
         if self._link not in ("lost", "ended"):
             raise Conflict("the daemon runs already")
         self.say("starting the daemon; it ends with this chat")
