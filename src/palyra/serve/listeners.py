@@ -212,7 +212,7 @@ class LiveListeners:
 
 
 def _of_http(exposed: Exposure) -> Exposure:
-    """What decides how HTTP is reached."""
+    """Return the part that decides how HTTP is reached."""
     return replace(exposed, grpc=False, quic=False, workers="")
 
 

@@ -1,5 +1,4 @@
-"""What can be done with a journal while no daemon runs, or beside one that does: read a run, and
-replay it.
+"""Reading of a journal while no daemon runs, or beside one that does: read a run, and replay it.
 
 The rule: the journal is opened for reading only, and nothing that is made here can act.
 """

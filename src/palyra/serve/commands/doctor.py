@@ -130,7 +130,7 @@ def _alone(state: CliState) -> Iterator[DoctorCheck]:
 def _looked(
     state: CliState, look: Callable[[CliState], Iterator[DoctorCheck]]
 ) -> Iterator[DoctorCheck]:
-    """What a check finds; that it cannot look is a finding too."""
+    """Yield what a check finds; that it cannot look is a finding too."""
     try:
         yield from look(state)
     except (OSError, PalyraError) as error:

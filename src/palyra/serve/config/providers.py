@@ -61,8 +61,8 @@ class ChosenModels(Struct, frozen=True, kw_only=True):
 
 
 def detect(env: Mapping[str, str], ollama_models: list[str] | None) -> list[Detected]:
-    """What the environment offers. `ollama_models` is what a local Ollama answered, None if there
-    is none.
+    """Return what the environment offers. `ollama_models` is what a local Ollama answered, None if
+    there is none.
     """
     found: list[Detected] = []
     if env.get("OPENAI_API_KEY"):

@@ -1,4 +1,4 @@
-"""How the settings give a model its tools: for its provider, and for it alone."""
+"""Settings of how a model gets its tools: for its provider, and for it alone."""
 
 from collections.abc import Callable
 from hashlib import sha256

@@ -80,14 +80,14 @@ def load(home: Path, env: Mapping[str, str]) -> Loaded:
 
 
 def check(home: Path, env: Mapping[str, str]) -> tuple[ConfigProblem, ...]:
-    """What is wrong with the configuration; nothing, if it is empty."""
+    """Return what is wrong with the configuration; empty: nothing is."""
     reader = _read(home, env)
     reader.config()
     return tuple(reader.problems)
 
 
 def check_text(path: Path, text: str) -> tuple[ConfigProblem, ...]:
-    """What would be wrong if this were the file."""
+    """Return what would be wrong if this were the file."""
     reader = _Reader(str(path))
     reader.file(text)
     reader.config()
