@@ -368,8 +368,8 @@ class RunBroke(Unavailable):
 
 
 def decode(message: ServerSentEvent | LinkState) -> Entry | LiveEvent | LinkState | None:
-    """What a message of a session's stream says; None for what a newer daemon sends and we do not
-    know.
+    """Return what a message of a session's stream says; None for what a newer daemon sends and we
+    do not know.
     """
     if isinstance(message, LinkState):
         return message
@@ -386,7 +386,7 @@ def decode(message: ServerSentEvent | LinkState) -> Entry | LiveEvent | LinkStat
 
 
 def event_of(entry: Entry) -> AnyEvent:
-    """What happened, as one of the kinds of events."""
+    """Return what happened, as one of the kinds of events."""
     return events.decode(entry.event)
 
 
