@@ -1,5 +1,5 @@
-"""What each door costs: CPU for a delta that is delivered, events a second out of the store, memory
-of who only watches.
+"""Cost of each door: CPU for a delta that is delivered, events a second out of the store, memory of
+who only watches.
 
 The watchers are a process of their own. What a run costs that nobody watches is measured first and
 taken off.
