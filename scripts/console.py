@@ -27,7 +27,7 @@ _LONGEST_S = 300
 
 
 class Failed(Exception):
-    """What could not be done, and what to do about it."""
+    """Error that says what could not be done, and what to do about it."""
 
 
 def main() -> int:

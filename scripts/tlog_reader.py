@@ -16,7 +16,7 @@ _FETCH_S, _BUILD_S = 30, 240
 
 
 class Missing(Exception):
-    """What is not there, so that the reader cannot be built."""
+    """Error that names what is not there, so that the reader cannot be built."""
 
 
 def built() -> Path:
