@@ -97,7 +97,7 @@ def _judged(wanted: Wanted, text: str) -> Valid | Invalid:
 
 
 def _bare(text: str) -> str:
-    """Without the fence that models like to put around JSON."""
+    """Strip the fence that models like to put around JSON."""
     text = text.strip()
     if text.startswith(_FENCE) and text.endswith(_FENCE) and "\n" in text:
         return text.partition("\n")[2].removesuffix(_FENCE).strip()
@@ -115,7 +115,7 @@ def _complaints(schema: dict[str, Any], value: Any) -> list[str]:
 
 
 async def check(wanted: Wanted) -> None:
-    """Raises InvalidInput for a schema that no answer could be judged by."""
+    """Raise InvalidInput for a schema that no answer could be judged by."""
     if wanted.form == "schema":
         try:
             await thread_pool.everyday.run(schemas.compiled, wanted.schema)

@@ -256,8 +256,8 @@ class ApprovalService:
         )
 
     async def _write_policy(self, approval: Approval, subject: Subject) -> None:
-        """Only now that the answer has won. If it cannot be kept, the person hears that they will
-        be asked again.
+        """Write the policy, only now that the answer has won. If it cannot be kept, the person
+        hears that they will be asked again.
         """
         said = sends_private(approval)
         text = always_policy(

@@ -54,7 +54,7 @@ _WORKSPACE = private("file:.")
 
 
 class _Unreadable:
-    """In the place of policies that are not there: nothing is permitted."""
+    """Stand-in for policies that are not there: nothing is permitted."""
 
     version = ""
 

@@ -234,7 +234,7 @@ class Gateway:
         )
 
     async def label(self, session_id: str) -> Label:
-        """Of everything the session's model has been shown since its conversation began."""
+        """Return the label of all that the session's model has been shown in its conversation."""
         live = await self._lives.hold(session_id)
         try:
             return live.conversation.label

@@ -219,8 +219,8 @@ class ImageLoader:
         self._db = db
 
     async def of(self, conversation: Conversation) -> Mapping[str, Image]:
-        """By artifact. One that is no longer stored is missing; a conversation without images costs
-        nothing.
+        """Return the images by artifact. One that is no longer stored is missing; a conversation
+        without images costs nothing.
         """
         wanted = {each.artifact: each.media_type for each in shown(_with_waiting(conversation))}
         if not wanted:

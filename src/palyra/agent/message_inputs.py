@@ -63,7 +63,7 @@ def labelled(enclosed: Enclosed, label: Label) -> Enclosed:
 
 
 class MessageInputs(Protocol):
-    """Finds what a message names and what is attached to it."""
+    """Finder of what a message names and what is attached to it."""
 
     async def of(
         self,

@@ -180,7 +180,7 @@ class ProviderWaits:
         )
 
     async def _deadline(self, run: ActiveRun) -> int:
-        """Until when a run waits: counted from its first wait since the model last answered it."""
+        """Return until when a run waits, from its first wait since the model last answered it."""
         progress = run.progress
         if progress.waited is not None:
             return progress.waited.deadline_ms
@@ -213,7 +213,7 @@ class ProviderWaits:
             await self._tell_others(queue, run.run_id)
 
     def _tell_owner(self, queue: ModelQueue, waiting: RunWaiting) -> Callable[[Tx], bool]:
-        """Once for a provider and its trouble, however many runs and restarts."""
+        """Tell the owner, once for a provider and its trouble, however many runs and restarts."""
         of_provider = [
             each.since_ms
             for each in self._queues.values()
@@ -309,7 +309,7 @@ class ProviderWaits:
             self._timer = asyncio.create_task(self._keep_time())
 
     async def _keep_time(self) -> None:
-        """While somebody waits: let through who may ask, end who has waited long enough, sleep."""
+        """Let through who may ask, end who has waited long enough, sleep, while somebody waits."""
         while self._queues:
             self._wake.clear()
             try:

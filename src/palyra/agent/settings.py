@@ -53,7 +53,7 @@ class Settings:
 
 
 class ConfigReloaded(Struct, frozen=True):
-    """Which changed settings are in force now, and which need a restart."""
+    """Result of a reload: which changed settings are in force now, and which need a restart."""
 
     live: tuple[str, ...]
     after_restart: tuple[str, ...]

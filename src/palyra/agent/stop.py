@@ -56,14 +56,14 @@ class RunTask:
         return run.accepted.parent_run_id or ""
 
     def cancel(self, reason: str) -> None:
-        """Once: a second blow would hit the task while it records the first."""
+        """Cancel the task once: a second blow would hit it while it records the first."""
         if not self.cancel_reason and self.task is not None:
             self.cancel_reason = reason
             self.task.cancel()
 
 
 class Stopping:
-    """Over the runs that are being worked on, by id. `spawn` keeps a task until it ends."""
+    """Control over the runs that are being worked on, by id. `spawn` keeps a task until it ends."""
 
     def __init__(self, db: Database, jobs: dict[str, RunTask], spawn: Spawn) -> None:
         self._db = db

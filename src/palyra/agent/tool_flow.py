@@ -60,7 +60,7 @@ _UNATTENDED: frozenset[Origin] = frozenset({"scheduled", "child"})
 
 
 class Spawning(Protocol):
-    """Gives calls to subagents."""
+    """Port that gives calls to subagents."""
 
     async def spawn(self, run: ActiveRun, calls: Sequence[CallProgress], *, waiting: int) -> None:
         """Start one for each of these calls. So many more of the same turn wait for a free

@@ -1,5 +1,4 @@
-"""Between a run's turns and what they may cost: who is asked, what is reserved for it, and what the
-reply cost.
+"""Costs of a run's turns: who is asked, what is reserved for it, and what the reply cost.
 
 The rule: nothing is sent before it has a plan that says why, a reservation, and a recipient who may
 have it.
@@ -54,7 +53,7 @@ class Reservation(NamedTuple):
 
 
 class BudgetPort(Protocol):
-    """Keeps calls within limits: reserve before a call, release behind it."""
+    """Port that keeps calls within limits: reserve before a call, release behind it."""
 
     @property
     def limits(self) -> Sequence[Limit]:
@@ -370,7 +369,7 @@ def own_limits(run: RunProgress) -> tuple[Limit, ...]:
 
 
 def label_of(run: ActiveRun, nearby: RunContext) -> Label:
-    """Of everything that the next request will show."""
+    """Return the label of everything that the next request will show."""
     fresh = [event.brings for _, event in run.progress.inputs]
     return labels.join(
         [

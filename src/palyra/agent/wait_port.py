@@ -11,7 +11,7 @@ from palyra.store.database import Tx
 
 
 class OwnerNotices(Protocol):
-    """Tells the owner something, once for its key."""
+    """Port that tells the owner something, once for its key."""
 
     def telling(
         self, about: NoticeAbout, key: str, text: str, link: str = ""

@@ -106,7 +106,7 @@ class _Sources(Struct, frozen=True):
 
 
 class Assembler:
-    """Builds requests. The tool schemas are made again only when the tools on offer have
+    """Builder of requests. The tool schemas are made again only when the tools on offer have
     changed.
     """
 
@@ -153,7 +153,7 @@ class Assembler:
         around: RunContext,
         sizes: Measure,
     ) -> None:
-        """Near the window, count what was only guessed. Far from it, which is nearly always, this
+        """Count what was only guessed, near the window. Far from it, which is nearly always, this
         does nothing.
         """
         self._renew()
@@ -217,7 +217,7 @@ class Assembler:
     def _with_clients(
         self, run: RunProgress, tools: tuple[ToolSchema, ...], text: str
     ) -> tuple[tuple[ToolSchema, ...], str]:
-        """With those that the calling program does itself."""
+        """Add the tools that the calling program runs itself."""
         if not run.accepted.offered or self.everything:
             return tools, text
         theirs = (
@@ -439,7 +439,9 @@ class Assembler:
         tools: tuple[ToolSchema, ...],
         tools_text: str,
     ) -> StoredSources:
-        """Made once for each beginning of a prompt, not for each request."""
+        """Return the outside of a prompt, made once for each beginning of one, not for each
+        request.
+        """
         key = (instructions, project.note, tools_text)
         known = self._surroundings.get(key)
         if known is None:

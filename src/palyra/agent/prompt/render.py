@@ -27,7 +27,7 @@ _encode = msgspec.json.encode
 
 
 class ShownImages:
-    """Which images of a conversation go with a request; for the others there is a note."""
+    """Selection of a conversation's images that go with a request; the others have a note."""
 
     def __init__(self, turns: Sequence[Turn], images: Mapping[str, Image], *, vision: bool) -> None:
         self._vision = vision
@@ -237,8 +237,8 @@ def _fenced(call: CallProgress) -> str:
 
 
 def shrink(messages: list[Message], room: int, *, by_halves: bool) -> tuple[list[Message], int]:
-    """Within one run that outgrows the window, the oldest large results give way: half a window at
-    once, so that what is left stays the same for a while and can be cached.
+    """Cut the oldest large results within one run that outgrows the window: half a window at once,
+    so that what is left stays the same for a while and can be cached.
     """
     total = sum(len(_encode(message)) for message in messages)
     step = max(room // 2, 1) if by_halves else 1

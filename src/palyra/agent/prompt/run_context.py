@@ -36,7 +36,7 @@ class Recall(Struct, frozen=True):
 
 
 class RunContext(Struct, frozen=True):
-    """Looked up once for a run, so that each of its turns is shown the same."""
+    """Context of a run, looked up once, so that each of its turns is shown the same."""
 
     project: Project = NONE
     recalled: tuple[RecalledMemory, ...] = ()

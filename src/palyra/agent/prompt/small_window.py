@@ -304,7 +304,7 @@ def _with_note(turns: list[Turn], dropped: int) -> list[Turn]:
 
 
 def words_of(*texts: str) -> int:
-    """About the tokens of short texts, rather too many than too few."""
+    """Return about the tokens of short texts, rather too many than too few."""
     return sum(len(_PIECE.findall(text)) for text in texts)
 
 

@@ -53,7 +53,7 @@ class Measure:
         return self._size(turn).tokens
 
     def most(self, turns: Iterable[Turn]) -> int:
-        """More tokens than this the turns cannot have."""
+        """Return the most tokens that the turns can have."""
         return sum(self._size(turn).most for turn in turns)
 
     def _size(self, turn: Turn) -> _Size:
