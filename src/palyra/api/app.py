@@ -317,8 +317,8 @@ _PREFLIGHT: Headers = (
 
 
 def _cors(origin: bytes | None) -> Headers:
-    """Only the origins that the operator named may read answers; nobody else's pages are told
-    anything.
+    """Return the CORS headers: only origins that the operator named may read answers; nobody else's
+    pages are told anything.
     """
     if origin is None:
         return ()

@@ -195,7 +195,7 @@ class Access:
         return token
 
     def _widen(self, token: Token, address: str) -> None:
-        """Used from an address that is new for it: that is on the tape, once for each."""
+        """Record, once for each, that a token is used from an address that is new for it."""
         seen = self._seen.setdefault(token.token_id, set())
         if len(seen) >= _MOST_ADDRESSES:
             seen.clear()

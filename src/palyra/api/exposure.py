@@ -127,7 +127,7 @@ def called(host: str) -> str:
 
 
 async def record(db: Database, exposure: Exposure) -> None:
-    """On the tape, if it is another than when the daemon last ran."""
+    """Record the exposure on the tape, if it is another than when the daemon last ran."""
     wire = msgspec.json.encode(exposure).decode()
     event = AdminChanged(
         what="listening",

@@ -302,7 +302,7 @@ _SHAKING_HANDS = 256
 
 
 class HttpServer(Server):
-    """Serves an App on a socket until it is told to stop. Signals are not its business."""
+    """Server of an App on a socket until it is told to stop. Signals are not its business."""
 
     def __init__(self, app: App, limits: ApiLimits) -> None:
         super().__init__(_config(app, limits))

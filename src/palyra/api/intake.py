@@ -144,8 +144,8 @@ class Pool:
 
 
 class Feed:
-    """Between a connection and its parser: hands over what came in slices, while the door wants
-    more and the meter lasts.
+    """Link between a connection and its parser: hands over what came in slices, while the door
+    wants more and the meter lasts.
 
     What the parser has not seen yet stays here and the connection is not read meanwhile, so it is
     one read of the socket at most.

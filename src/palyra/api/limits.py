@@ -268,7 +268,7 @@ class Doorstep:
 
 
 class TlsListener:
-    """Takes connections and has them shake hands on a doorstep; then they are their protocol's, as
+    """Listener that has connections shake hands on a doorstep; then they are their protocol's, as
     with the loop's own server.
     """
 

@@ -66,7 +66,7 @@ def first(chain: bytes) -> bytes:
 
 
 def fingerprint_of(certificate: bytes) -> str:
-    """Of PEM or DER; empty if it is neither."""
+    """Return the fingerprint of PEM or DER; empty if it is neither."""
     if certificate.startswith(b"-----"):
         try:
             certificate = ssl.PEM_cert_to_DER_cert(certificate.decode("ascii"))

@@ -248,6 +248,6 @@ async def _pump(streaming: StreamingResponse, send: Send) -> None:
 
 
 async def gone(receive: Receive) -> None:
-    """Until the client has gone away."""
+    """Wait until the client has gone away."""
     while (await receive())["type"] != "http.disconnect":
         pass
