@@ -257,7 +257,7 @@ class _Completer(Completer):
 
 
 class _Harmless(Processor):
-    """Shows control and direction characters, which a paste may contain, as escapes."""
+    """Display of control and direction characters, which a paste may contain, as escapes."""
 
     def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
         fragments = transformation_input.fragments

@@ -368,9 +368,7 @@ class Chat:
             self._waiting = False
 
     def _listen(self) -> None:
-        """Be connected before speaking, if that takes no time: then no word of the answer can be
-        missed.
-        """
+        """Connect before speaking if that takes no time: then no word of the answer is missed."""
         self._show_held()
         deadline = time.monotonic() + _LISTEN_S
         while self._watcher and self._link == "" and time.monotonic() < deadline:

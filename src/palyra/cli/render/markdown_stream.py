@@ -95,7 +95,7 @@ class Prose:
         return self.feed(text) + self.end()
 
     def broken(self) -> None:
-        """Something else was said: we are at the beginning of a line."""
+        """Note that something else was said: we are at the beginning of a line."""
         self._column = 0
 
     def _take(self, *, last: bool) -> str:
