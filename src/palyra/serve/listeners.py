@@ -138,7 +138,7 @@ class LiveListeners:
         return partial(listen_sockets.bind, exposed.host, self._port, tls=exposed.tls)
 
     async def _secure(self, wanted: Exposure) -> ssl.SSLContext | None:
-        """Only a daemon that serves TLS needs certificates."""
+        """Return the TLS context; only a daemon that serves TLS needs certificates."""
         self._context.close()
         if not (wanted.tls or wanted.quic):
             self._pair = None

@@ -45,5 +45,5 @@ def recent_runs(home: Path, limit: int) -> list[str]:
 
 
 def tools(home: Path, env: Mapping[str, str]) -> Catalogue:
-    """Our own tools as they are described and as they read arguments."""
+    """Return our own tools as they are described and as they read arguments."""
     return parts_tools.to_look_at(config.load(home, env))

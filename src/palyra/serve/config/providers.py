@@ -1,5 +1,4 @@
-"""Which providers there are and which model is the default: what the file says, then what is found,
-then the demo model.
+"""Providers and the default model: what the file says, then what is found, then the demo model.
 
 A section in the file wins over a finding of the same name; a default in the file is never
 overruled.

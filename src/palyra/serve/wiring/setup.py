@@ -467,8 +467,8 @@ class FileSetup:
             return done
 
     async def use_preset(self, by: str, preset: PresetName) -> None:
-        """In force at once, and after every start. What does not load with it is refused before
-        anything is written.
+        """Put a preset in force at once, and after every start. What does not load with it is
+        refused before anything is written.
         """
         async with self._turn:
             if problems := await asyncio.to_thread(store.check, self._policy.folder, preset):
