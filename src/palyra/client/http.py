@@ -50,7 +50,7 @@ class HttpReply(Struct, frozen=True):
 
 
 class LinkState(Struct, frozen=True):
-    """Said between messages: the connection is up, or was lost and is being made again."""
+    """State of the connection, between messages: it is up, or was lost and is being made again."""
 
     state: Literal["up", "lost"]
     why: str = ""
@@ -239,7 +239,7 @@ def events_of(response: http.client.HTTPResponse) -> Iterator[ServerSentEvent]:
 
 
 class StopSignal(threading.Event):
-    """Ends a watch from another thread, also one that waits in a read."""
+    """Signal that ends a watch from another thread, also one that waits in a read."""
 
     def __init__(self) -> None:
         super().__init__()
