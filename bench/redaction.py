@@ -42,7 +42,7 @@ _DRAWS = 4  # of every usage of a service: some draws are harder than others
 
 
 def half(kind: str) -> int:
-    """Which half a kind belongs to, for good."""
+    """Return which half a kind belongs to, always."""
     return hashlib.sha256(kind.encode()).digest()[0] & 1
 
 

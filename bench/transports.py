@@ -106,7 +106,7 @@ def _stored(daemon: DaemonProcess) -> Iterator[tuple[str, ...]]:
 
 
 def _memory(url: str, transport: str, *, deaf: bool) -> tuple[str, ...]:
-    """In a daemon of its own: memory that others let go would be used again."""
+    """Measure in a daemon of its own: memory that others let go would be used again."""
     with _daemon(url) as daemon:
         session = _session(daemon)
         with _watchers(daemon, transport, session, 8):
