@@ -1,5 +1,5 @@
-"""Builds a reader of checkpoints from Go's own packages into .venv, where Go is installed.
-`make test` runs it before the tests. Without Go, or without its modules, the test is skipped.
+"""Build a reader of checkpoints from Go's own packages into .venv, where Go is installed. `make
+test` runs it before the tests. Without Go, or without its modules, the test is skipped.
 """
 
 import os
