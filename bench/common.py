@@ -1,5 +1,5 @@
-"""What the benchmarks share: a daemon and a fake provider as processes, a cheap HTTP client, and
-/proc.
+"""Parts that the benchmarks share: a daemon and a fake provider as processes, a cheap HTTP client,
+and /proc.
 """
 
 import asyncio
@@ -67,7 +67,7 @@ def fake_provider(every_ms: float = 0.0) -> Iterator[str]:
 
 
 class Served(Protocol):
-    """What the load needs to know of a daemon, ours or the bare one."""
+    """Facts that the load needs about a daemon, ours or the bare one."""
 
     @property
     def port(self) -> int: ...

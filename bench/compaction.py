@@ -1,5 +1,5 @@
-"""What is left of long sessions with tools when they are condensed by rules: the identifiers that
-later calls need, what the user wished, and what holds from now on.
+"""Benchmark of what is left of long sessions with tools when they are condensed by rules: the
+identifiers that later calls need, what the user wished, and what holds from now on.
 
 All sessions of `agent_sessions.txt` make one long one. In the recorded runs in `PALYRA_MATERIAL`,
 if they are there, all before each call is condensed. What a call is given and stood in an earlier
@@ -183,8 +183,8 @@ def _traces(window: int) -> tuple[str, str] | None:
 
 
 def _trace(messages: list[dict[str, Any]], window: int) -> tuple[list[bool], int]:
-    """For each value that a call needed and an earlier result had: whether a summary of all before
-    the call has it.
+    """Return, for each value that a call needed and an earlier result had, whether a summary of all
+    before the call has it.
     """
     tape = _Tape()
     run_id = ""

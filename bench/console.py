@@ -1,4 +1,4 @@
-"""What the console costs in a real browser: its first load, streaming, long tapes, and memory over
+"""Cost of the console in a real browser: its first load, streaming, long tapes, and memory over
 many runs.
 """
 

@@ -112,8 +112,8 @@ def _flooded(
 
 
 class _Probe(threading.Thread):
-    """Asks for `/healthz` again and again, on one connection, and notes how long it is without an
-    answer.
+    """Probe that asks for `/healthz` again and again, on one connection, and notes how long it is
+    without an answer.
     """
 
     def __init__(self, port: int, pid: int, trust: str) -> None:

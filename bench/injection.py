@@ -1,5 +1,5 @@
-"""What the worst possible model achieved, and what honest work costs in prompts. The docs state it,
-the tests hold it.
+"""Measure of what the worst possible model achieved, and what honest work costs in prompts. The
+docs state it, the tests hold it.
 """
 
 import asyncio

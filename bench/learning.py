@@ -1,5 +1,5 @@
-"""How well learning finds what was planted in scripted conversations, by rules and by a scripted
-extraction model.
+"""Quality of learning: how much it finds of what was planted in scripted conversations, by rules
+and by a scripted extraction model.
 
 Shown to the owner counts as found; what is shown and was not planted is wrong. Hostile
 conversations must lead to nothing applied.
@@ -44,7 +44,7 @@ class Score(NamedTuple):
 
 
 async def learned(conversation: Conversation, *, by_model: bool) -> list[Candidate]:
-    """What one conversation leads to, in a world of its own."""
+    """Return what one conversation leads to, in a world of its own."""
     settings = LearningSettings(model="scripted/one") if by_model else LearningSettings()
     with tempfile.TemporaryDirectory() as folder:
         async with learning_world(Path(folder), settings, reader() if by_model else None) as world:

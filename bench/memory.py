@@ -1,4 +1,4 @@
-"""What the daemon weighs: idle, at start-up, and after thousands of finished sessions."""
+"""Memory of the daemon: idle, at start-up, and after thousands of finished sessions."""
 
 import tempfile
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""How well memory is found again, through the daemon's own search: beside plain full text and plain
+"""Quality of memory search, through the daemon's own search: beside plain full text and plain
 embeddings of the same items.
 
 On the conversations in `PALYRA_MATERIAL`, if they are there: turns are remembered in their order,
@@ -349,7 +349,7 @@ def _categories(questions: Sequence[Question], found: Sequence[list[int]]) -> Ta
 def _abstention(
     given: Collection, answered: list[list[float]], nothing: list[list[float]]
 ) -> Table:
-    """Whether what the search says of its results tells a question with an answer from one
+    """Return whether what the search says of its results tells a question with an answer from one
     without.
     """
     high, low = ([sum(each) for each in several] for several in (answered, nothing))

@@ -1,5 +1,5 @@
-"""How long a search of memory takes as it grows, what it costs, and how much comparing signs first
-loses against exact search.
+"""Speed of a search of memory as it grows, its cost, and how much comparing signs first loses
+against exact search.
 
 The texts are made of words as common as words are; the vectors are mixtures of real ones, so that
 they lie as real ones do. `PALYRA_BENCH_ITEMS` names the sizes, as in `1000,100000,1000000`.
@@ -152,8 +152,8 @@ def _search(tx: Tx, question: str, vector: Any, codes: Codes) -> float:
 
 
 def _recall(tx: Tx, vector: Any, codes: Codes) -> float:
-    """How many of the ten nearest by exact comparison with every vector the search finds among its
-    candidates.
+    """Return how many of the ten nearest by exact comparison with every vector the search finds
+    among its candidates.
     """
     stored = np.dtype([("scale", "<f4"), ("elements", "i1", (DIMENSIONS,))])
     best: list[tuple[float, int]] = []

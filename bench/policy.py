@@ -1,5 +1,5 @@
-"""How long a verdict takes, through the presets and a large operator's folder, and how long it
-takes to decide the record again.
+"""Time that a verdict takes, through the presets and a large operator's folder, and that it takes
+to decide the record again.
 
 No two calls here are about the same path or command. Wall time is what a run waits; the thread's
 own time is what remains of it on a machine with nothing else to do.

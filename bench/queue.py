@@ -100,8 +100,8 @@ def _wakes(daemon: DaemonProcess) -> int:
 
 
 def _switches(pid: int) -> int:
-    """How often any thread of a process has gone to sleep of its own will: each time it had been
-    woken.
+    """Return how often any thread of a process has gone to sleep of its own will: each time it had
+    been woken.
     """
     total = 0
     for status in Path(f"/proc/{pid}/task").glob("*/status"):

@@ -1,4 +1,4 @@
-"""What redaction finds, what it spares and what it costs.
+"""Benchmark of redaction: what it finds, what it spares and what it costs.
 
 Recall is cross-validated: the kinds of secrets are split in two by a hash of their name, whoever
 tunes looks at one half only, and both are printed. Beside the given rows there are usages of
@@ -42,12 +42,12 @@ _DRAWS = 4  # of every usage of a service: some draws are harder than others
 
 
 def half(kind: str) -> int:
-    """Which half a kind belongs to, for good."""
+    """Return which half a kind belongs to, always."""
     return hashlib.sha256(kind.encode()).digest()[0] & 1
 
 
 def is_gone(row: Row) -> bool:
-    """Whether neither the secret nor, if a break goes through it, one of its parts is left."""
+    """Return whether neither the secret nor, if a break splits it, one of its parts is left."""
     out = REDACTOR.redact(row.text)
     return row.secret not in out and not any(
         part.rstrip("\\") in out for part in row.secret.split("\n") if len(part) > 6
@@ -200,7 +200,7 @@ class Touched(NamedTuple):
 
 
 def digest(value: str) -> str:
-    """How `redaction_examples` names a value, so that the file holds none."""
+    """Return the name of a value in `redaction_examples`, so that the file holds none."""
     return hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()[:10]
 
 

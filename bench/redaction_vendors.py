@@ -1,5 +1,5 @@
-"""How services have their credentials written down: in headers, settings, commands and code, as
-their manuals show it.
+"""Usages of credentials as services have them written down: in headers, settings, commands and
+code, as their manuals show it.
 
 `redaction_usages.txt` has one line per usage: the service, and a text in which «…» is the secret.
 `{w32}` stands for what is drawn: w letters and digits, b the same with - and _, B base64, h hex, l

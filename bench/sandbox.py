@@ -1,4 +1,4 @@
-"""What our sandbox adds to bubblewrap: `true` through `Sandbox` and through shell.run, beside
+"""Overhead of our sandbox over bubblewrap: `true` through `Sandbox` and through shell.run, beside
 `true` in a bare bwrap.
 
 The bare one has the same namespaces and no walls. Each round runs all of them in turn, and the

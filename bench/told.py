@@ -1,5 +1,5 @@
-"""What memory tells a run, end to end: facts are remembered, plain questions about them in other
-words are asked in new sessions, and what arrives at the provider's socket is read.
+"""Benchmark of what memory tells a run, end to end: facts are remembered, plain questions about
+them in other words are asked in new sessions, and what arrives at the provider's socket is read.
 
 The right fact in the prompt, the share of what was told that has nothing to do with the question,
 questions without an answer that were told nothing, and corrected facts that were told all the same.
@@ -167,7 +167,7 @@ def _remembered(daemon: DaemonProcess, given: Told) -> set[str]:
 
 
 def _ask(daemon: DaemonProcess, provider: FakeProvider, text: str, *, cold: bool) -> _Answer:
-    """What the model was shown of memory with a question that begins a new session."""
+    """Return what the model was shown of memory with a question that begins a new session."""
     if cold:
         _end_the_embedding_process(daemon)
     sent = len(provider.requests)
@@ -192,7 +192,7 @@ def _texts(content: Any) -> list[str]:
 
 
 def _end_the_embedding_process(daemon: DaemonProcess) -> None:
-    """As it ends by itself after a pause."""
+    """End the embedding process, as it ends by itself after a pause."""
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             parent = int(stat.read_text().rpartition(")")[2].split()[1])

@@ -1,5 +1,5 @@
-"""What each door costs: CPU for a delta that is delivered, events a second out of the store, memory
-of who only watches.
+"""Cost of each door: CPU for a delta that is delivered, events a second out of the store, memory of
+who only watches.
 
 The watchers are a process of their own. What a run costs that nobody watches is measured first and
 taken off.
@@ -106,7 +106,7 @@ def _stored(daemon: DaemonProcess) -> Iterator[tuple[str, ...]]:
 
 
 def _memory(url: str, transport: str, *, deaf: bool) -> tuple[str, ...]:
-    """In a daemon of its own: memory that others let go would be used again."""
+    """Measure in a daemon of its own: memory that others let go would be used again."""
     with _daemon(url) as daemon:
         session = _session(daemon)
         with _watchers(daemon, transport, session, 8):

@@ -1,4 +1,4 @@
-"""How long a call of a WASM tool takes: warm, cold, and how much of it is the module's own work.
+"""Time that a call of a WASM tool takes: warm, cold, and how much of it is the module's own work.
 
 Run: python -m bench.wasm
 """
@@ -89,7 +89,7 @@ async def first(make: Callable[[], dict[str, SkillTool]], about: CallContext) ->
 
 
 def memory_mb() -> str:
-    """What the runtime adds to a process that has one tool and called it."""
+    """Return what the runtime adds to a process that has one tool and called it."""
     code = """
 import re, sys
 from pathlib import Path

@@ -150,7 +150,7 @@ _LOADED = {
 
 
 class Watcher:
-    """Looks for the entry that it waits for in what comes, whatever it is wrapped in."""
+    """Watcher that looks for its entry in what comes, whatever it is wrapped in."""
 
     def __init__(self, transport: str, until: int) -> None:
         self._until = until

@@ -1,4 +1,4 @@
-"""Where the time of a run goes, by area, with 64 runs at once."""
+"""Profile of a run's time, by area, with 64 runs at once."""
 
 import json
 import subprocess

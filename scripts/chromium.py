@@ -1,5 +1,5 @@
-"""Sees to it that there is a Chromium for the tests of the browser tools: the system's package,
-else Playwright's download.
+"""See to it that there is a Chromium for the tests of the browser tools: the system's package, else
+Playwright's download.
 
 Does nothing where one is installed already. Run with the project's own Python: `.venv/bin/python
 scripts/chromium.py`.

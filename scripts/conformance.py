@@ -1,4 +1,4 @@
-"""Installs the MCP conformance suite, an npm package, into .venv. `make test` runs it before the
+"""Install the MCP conformance suite, an npm package, into .venv. `make test` runs it before the
 tests.
 """
 

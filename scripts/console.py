@@ -1,5 +1,5 @@
-"""Builds the console into the package, with the machine's node or that of a wheel. Does nothing
-when nothing changed.
+"""Build the console into the package, with the machine's node or that of a wheel. Does nothing when
+nothing changed.
 
 npm installs exactly what console/package-lock.json names, by its digest, from wherever npm is
 configured to ask on this machine. With `--if-possible` a failure is only said: the daemon runs
@@ -27,7 +27,7 @@ _LONGEST_S = 300
 
 
 class Failed(Exception):
-    """What could not be done, and what to do about it."""
+    """Error that says what could not be done, and what to do about it."""
 
 
 def main() -> int:
@@ -97,7 +97,9 @@ def replace(fresh: Path) -> None:
 
 
 def digest(paths: Iterable[Path]) -> str:
-    """Of names and contents, so that a build is skipped when both are what they were."""
+    """Return a digest of names and contents, so that a build is skipped when both are what they
+    were.
+    """
     found = sha256()
     for path in paths:
         content = path.read_bytes()

@@ -1,4 +1,4 @@
-"""Installs the MCP inspector, an npm package, into .venv. `make test` runs it before the tests."""
+"""Install the MCP inspector, an npm package, into .venv. `make test` runs it before the tests."""
 
 import sys
 from pathlib import Path

@@ -36,7 +36,7 @@ from palyra.serve.wiring import daemon as wiring_daemon
 
 
 class Done(NamedTuple):
-    """What came of a task: the workspace, the tools that ran well, the answer, and every call."""
+    """Result of a task: the workspace, the tools that ran well, the answer, and every call."""
 
     work: Path
     tools: tuple[str, ...]
@@ -244,7 +244,7 @@ async def _ended(d: Any, where: Any, says: str) -> Any:
 
 
 async def _tried(d: Any, work: Path, task: Task, seconds: int) -> tuple[bool, str]:
-    """Whether a task was done, and what happened."""
+    """Return whether a task was done, and what happened."""
     where = await session(d)
     try:
         ended = await asyncio.wait_for(_ended(d, where, task.says), seconds)

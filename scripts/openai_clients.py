@@ -1,4 +1,4 @@
-"""Installs programs that others wrote for OpenAI's API, to be tested against ours: OpenAI's library
+"""Install programs that others wrote for OpenAI's API, to be tested against ours: OpenAI's library
 for Node, and ShellGPT.
 
 Below .venv, once for each version. `make test` runs it before the tests. ShellGPT, a chat in a

@@ -1,4 +1,4 @@
-"""Sees to it that there are a Firefox and a WebKit for the tests of the console, where the system's
+"""See to it that there are a Firefox and a WebKit for the tests of the console, where the system's
 packages have them. Without one its tests are skipped, and say so; nothing else needs them.
 
 Run with the project's own Python: `.venv/bin/python scripts/other_browsers.py`.

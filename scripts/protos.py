@@ -338,7 +338,7 @@ def written(lock: dict[str, Any]) -> dict[str, str]:
 
 
 def renumbered(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """What was said of a number and is said no more. Nobody who was built with it could read it."""
+    """Return what was said of a number and is said no more. Nobody built with it could read it."""
     wrong = []
     for name, message in before.get("messages", {}).items():
         now = after.get("messages", {}).get(name, {"fields": {}})["fields"]

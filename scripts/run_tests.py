@@ -31,7 +31,7 @@ def pytest(arguments: list[str], failed: Path) -> tuple[int, list[str]]:
 
 
 def _paths() -> str:
-    """Where Python looks for modules: here too, for the plugin."""
+    """Return where Python looks for modules: here too, for the plugin."""
     return os.pathsep.join(part for part in (str(ROOT), os.environ.get("PYTHONPATH", "")) if part)
 
 

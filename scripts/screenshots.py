@@ -108,8 +108,8 @@ def opened(browser: Browser, daemon: DaemonProcess, scheme: str, screen: str) ->
 
 
 def write(path: Path, picture: bytes) -> None:
-    """With few colours, exactly: a screen of text has few. Each of the others becomes the nearest
-    of them.
+    """Write with few colours, exactly: a screen of text has few. Each of the others becomes the
+    nearest of them.
     """
     image = Image.open(BytesIO(picture)).convert("RGB")
     pixels = numpy.frombuffer(image.tobytes(), numpy.uint8).reshape(-1, 3).astype(numpy.uint32)

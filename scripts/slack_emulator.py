@@ -1,4 +1,4 @@
-"""Installs a Slack that others wrote, the npm package emulate, into .venv. `make test` runs it
+"""Install a Slack that others wrote, the npm package emulate, into .venv. `make test` runs it
 before the tests.
 """
 

@@ -1,4 +1,4 @@
-"""Installs Synapse, the Matrix server that the Matrix channel is tested against, into a virtual
+"""Install Synapse, the Matrix server that the Matrix channel is tested against, into a virtual
 environment of its own below .venv.
 
 Once for each version. `make test` runs it before the tests. It wants other versions of what we use,

@@ -1,5 +1,5 @@
-"""Builds a reader of checkpoints from Go's own packages into .venv, where Go is installed.
-`make test` runs it before the tests. Without Go, or without its modules, the test is skipped.
+"""Build a reader of checkpoints from Go's own packages into .venv, where Go is installed. `make
+test` runs it before the tests. Without Go, or without its modules, the test is skipped.
 """
 
 import os
@@ -16,7 +16,7 @@ _FETCH_S, _BUILD_S = 30, 240
 
 
 class Missing(Exception):
-    """What is not there, so that the reader cannot be built."""
+    """Error that names what is not there, so that the reader cannot be built."""
 
 
 def built() -> Path:

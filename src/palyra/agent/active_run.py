@@ -134,7 +134,7 @@ class ActiveRun:
 
     @property
     def closing(self) -> bool:
-        """Whether nothing can be written any more."""
+        """Return whether nothing can be written any more."""
         return self._db.closed
 
     def interrupt(self) -> None:

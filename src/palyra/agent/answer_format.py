@@ -1,4 +1,4 @@
-"""What a calling program wants of an answer: how the model is told, and whether the answer is that.
+"""The answer that a calling program wants: how the model is told, and whether the answer fits.
 
 The rule: it is about the final answer alone. While the agent works it may say what it likes and
 call what it needs; what is given out as the answer fits, or the run fails and says why.
@@ -33,8 +33,8 @@ class Invalid(Struct, frozen=True):
 
 
 def words(run: RunProgress) -> str:
-    """What the instructions say about it. Also where a provider can be told otherwise: not every
-    server obeys.
+    """Return what the instructions say about it. Also where a provider can be told otherwise: not
+    every server obeys.
     """
     wanted = run.wanted
     if wanted is None or wanted.form == "text":
@@ -97,7 +97,7 @@ def _judged(wanted: Wanted, text: str) -> Valid | Invalid:
 
 
 def _bare(text: str) -> str:
-    """Without the fence that models like to put around JSON."""
+    """Strip the fence that models like to put around JSON."""
     text = text.strip()
     if text.startswith(_FENCE) and text.endswith(_FENCE) and "\n" in text:
         return text.partition("\n")[2].removesuffix(_FENCE).strip()
@@ -115,7 +115,7 @@ def _complaints(schema: dict[str, Any], value: Any) -> list[str]:
 
 
 async def check(wanted: Wanted) -> None:
-    """Raises InvalidInput for a schema that no answer could be judged by."""
+    """Raise InvalidInput for a schema that no answer could be judged by."""
     if wanted.form == "schema":
         try:
             await thread_pool.everyday.run(schemas.compiled, wanted.schema)

@@ -157,7 +157,7 @@ def _consequences(approval: Approval, resolved: ApprovalResolved) -> list[AnyEve
 
 
 def grant_of(approval: Approval, resolved: ApprovalResolved) -> Grant | None:
-    """What a wider yes permits from now on; nothing if the answer was none."""
+    """Return the grant that the answer gives from now on; None if it gives none."""
     if (
         resolved.decision != "allow"
         or resolved.subject is None
@@ -234,8 +234,8 @@ def check_seen(approval: Approval, answer: Answer) -> None:
 
 
 def subject_of(offered: tuple[Subject, ...], answer: Answer) -> Subject | None:
-    """What the answer covers: one of the subjects that fit the call, the narrowest if none is
-    named.
+    """Return what the answer covers: one of the subjects that fit the call, the narrowest if none
+    is named.
     """
     if answer.scope == "once":
         if answer.subject is not None or answer.rate or answer.upto:

@@ -62,14 +62,14 @@ _RETRY_MS = 5_000
 class ApprovalDraft(
     Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
 ):
-    """What to preview: the proposed arguments, or others in their place."""
+    """Arguments to preview: the proposed ones, or others in their place."""
 
     arguments: dict[str, Any] | None = None
 
 
 class ApprovalPreview(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What would run, whole, and what policy says of it now: `ask` may be approved, `deny` may
-    not.
+    """Preview of all that would run, and what policy says of it now: `ask` may be approved, `deny`
+    may not.
     """
 
     preview: Preview
@@ -177,8 +177,8 @@ class ApprovalService:
     async def _may_answer(
         self, principal: str, approval: Approval, proposed: ToolProposed | None, session: Session
     ) -> None:
-        """Whoever comes through a channel and is no user of the daemon answers only what a policy
-        lets them answer.
+        """Raise Forbidden if no policy lets a person in a channel, who is no user of the daemon,
+        answer this.
         """
         if proposed is not None and approval.request.about == "tool":
             tool, arguments, _ = self._catalogue.parse(approval.request.tool, proposed.arguments)
@@ -256,8 +256,8 @@ class ApprovalService:
         )
 
     async def _write_policy(self, approval: Approval, subject: Subject) -> None:
-        """Only now that the answer has won. If it cannot be kept, the person hears that they will
-        be asked again.
+        """Write the policy, only now that the answer has won. If it cannot be kept, the person
+        hears that they will be asked again.
         """
         said = sends_private(approval)
         text = always_policy(
@@ -295,8 +295,8 @@ class ApprovalService:
         await self.start()
 
     def expires(self, due_ms: int) -> None:
-        """There is an approval that times out then. Too early an alarm finds nothing to do; too
-        late a one must not be.
+        """Set the alarm for an approval that expires then. One too early finds nothing to do; one
+        too late must not be.
         """
         if not due_ms or self._closed or (self._alarm is not None and self._due_ms <= due_ms):
             return

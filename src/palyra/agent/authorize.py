@@ -54,7 +54,7 @@ _WORKSPACE = private("file:.")
 
 
 class _Unreadable:
-    """In the place of policies that are not there: nothing is permitted."""
+    """Stand-in for policies that are not there: nothing is permitted."""
 
     version = ""
 
@@ -369,8 +369,8 @@ class Authorizer:
     def subjects(
         self, tool: TypedTool, scope: Scope, values: CallValues = NO_VALUES
     ) -> tuple[Subject, ...]:
-        """What a wider yes can be about, the narrowest first. A subject with a secret in it is not
-        offered: a placeholder would match nothing.
+        """Return what a grant can be about, the narrowest first. A subject with a secret in it is
+        not offered: a placeholder would match nothing.
 
         Neither is one that nobody would read to its end.
         """

@@ -75,7 +75,7 @@ class Subscription:
             self._wake()
 
     def changed(self) -> tuple[Topic, ...]:
-        """What has changed since the last call."""
+        """Return what has changed since the last call."""
         changed, self._changed = self._changed, set()
         return tuple(sorted(changed))
 
@@ -159,7 +159,7 @@ class Broadcast:
                 subscription.push_entry(entry)
 
     def changed(self, topics: Iterable[Topic]) -> None:
-        """Something of these is not what it was."""
+        """Tell watchers that something of these is not what it was."""
         if not self._everything:
             return
         self._stale.update(topics)

@@ -1,4 +1,4 @@
-"""What a model is told about an answer that leads nowhere, and what people are told if that did not
+"""Corrections: what a model is told about an answer that leads nowhere, and people if it did not
 help.
 """
 

@@ -31,7 +31,7 @@ _CLEANUP_S = 1.0
 
 
 class DirectCallContext(Struct, frozen=True, kw_only=True):
-    """Who names something, in which session, and what its model has read so far."""
+    """Session and origin of a direct call, and what the session's model has read so far."""
 
     session: Session
     origin: Origin
@@ -63,8 +63,8 @@ class ByHand:
         *,
         harmless: bool = False,
     ) -> ToolResult:
-        """What the tool gives. Raises one of the family if it gives nothing; with `harmless` only
-        what provably just reads runs.
+        """Return the tool's result. Raise a PalyraError if it gives none; with `harmless` run only
+        what provably just reads.
         """
         tool, typed, _ = self._catalogue.parse(name, arguments)
         if not at.workspace and any(

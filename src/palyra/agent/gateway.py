@@ -220,8 +220,8 @@ class Gateway:
     async def _enclosed(
         self, principal: str, session_id: str, submission: Submission, origin: Origin
     ) -> Enclosed:
-        """What a message names and brings. Saying the same message again reads nothing again: it
-        was taken as it was then.
+        """Return what a message names and brings. Sending the same message again reads nothing
+        again: it was taken as it was then.
         """
         if (
             submission.run_id
@@ -234,7 +234,7 @@ class Gateway:
         )
 
     async def label(self, session_id: str) -> Label:
-        """Of everything the session's model has been shown since its conversation began."""
+        """Return the label of all that the session's model has been shown in its conversation."""
         live = await self._lives.hold(session_id)
         try:
             return live.conversation.label
@@ -249,8 +249,8 @@ class Gateway:
         workspace: str,
         scope: Scope,
     ) -> tuple[Label, CallValues]:
-        """What policy would be told of the session and of the values of such a call, if its model
-        proposed it now.
+        """Return what policy would be told of the session and of the values of such a call, if its
+        model proposed it now.
         """
         live = await self._lives.hold(session_id)
         try:

@@ -29,7 +29,7 @@ class PastCall(Struct, frozen=True):
 
 
 class PastCalls(Struct, frozen=True):
-    """What a grant would have covered in the recorded past: all calls, those that asked, and the
+    """Calls of the recorded past that a grant would have covered: all, those that asked, and the
     last of them.
     """
 

@@ -36,7 +36,7 @@ class IdleGate:
             self._over.set()
 
     async def wait(self) -> None:
-        """Until a lull has come, or patience is at its end."""
+        """Wait until a lull has come, or patience is at its end."""
         try:
             async with asyncio.timeout(self._patience_s):
                 while not self._calm():

@@ -186,7 +186,7 @@ def _all(turns: Sequence[Turn]) -> Iterator[Attachment]:
 
 
 def tokens(attachment: Attachment) -> int:
-    """What an image costs, roughly: providers count pixels, each in its own way, and up to a
+    """Return the rough cost of an image: providers count pixels, each in its own way, up to a
     limit.
     """
     return min(_MOST_TOKENS, attachment.width * attachment.height // _PIXELS_PER_TOKEN + 1)
@@ -219,8 +219,8 @@ class ImageLoader:
         self._db = db
 
     async def of(self, conversation: Conversation) -> Mapping[str, Image]:
-        """By artifact. One that is no longer stored is missing; a conversation without images costs
-        nothing.
+        """Return the images by artifact. One that is no longer stored is missing; a conversation
+        without images costs nothing.
         """
         wanted = {each.artifact: each.media_type for each in shown(_with_waiting(conversation))}
         if not wanted:

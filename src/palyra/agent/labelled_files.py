@@ -135,8 +135,8 @@ def rewritten(call: CallProgress, spec: ToolSpec, finished: ToolFinished) -> lis
 
 
 class FileTrace(Struct, frozen=True):
-    """What a call did with files: the label of its result, what its model had read by then, and
-    the files that it wrote, or wrote anew from nothing untrusted.
+    """Record of what a call did with files: the label of its result, what its model had read by
+    then, and the files that it wrote, or wrote from scratch from nothing untrusted.
     """
 
     label: Label

@@ -1,4 +1,4 @@
-"""What a message brings with it beyond its words: what it names, and what is attached.
+"""Inputs of a message beyond its words: what it names, and what is attached.
 
 The kernel knows how such things are stored with a message; a feature knows how they are found.
 """
@@ -40,7 +40,7 @@ class ReferenceBody(Struct, frozen=True):
 
 
 class Enclosed(Struct, frozen=True):
-    """For the tape, and the bytes that are stored in the same step."""
+    """References and attachments for the tape, and the bytes that are stored in the same step."""
 
     references: tuple[Reference, ...] = ()
     attachments: tuple[Attachment, ...] = ()
@@ -63,7 +63,7 @@ def labelled(enclosed: Enclosed, label: Label) -> Enclosed:
 
 
 class MessageInputs(Protocol):
-    """Finds what a message names and what is attached to it."""
+    """Finder of what a message names and what is attached to it."""
 
     async def of(
         self,

@@ -48,7 +48,7 @@ class ModelQueue:
         )
 
     def planned(self, run_id: str) -> RetryPlanned:
-        """What is told to who watches a run that waits here."""
+        """Return what the watchers of a run that waits here are told."""
         return RetryPlanned(
             run_id=RunId(run_id),
             cause=self.cause,

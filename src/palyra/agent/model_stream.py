@@ -24,7 +24,7 @@ _TOLD_LATER_S = 0.25
 
 
 class Stream(CallUsage):
-    """What one provider call has said so far.
+    """Output of one provider call so far.
 
     Pieces that arrive in the same moment go out together: one redaction, one message, however many
     tokens a read brought.
@@ -131,7 +131,7 @@ class Stream(CallUsage):
         kept[:] = ["".join(kept)[: repeated.keep]]
 
     def finish(self) -> None:
-        """What was held back as a possible secret is safe to show now that it is complete."""
+        """Show what was held back as a possible secret: complete, it is safe to show."""
         self._flush()
         self._show(self._safe_text.finish(), self._safe_reasoning.finish())
 
@@ -155,7 +155,7 @@ class Prepared:
     _soon: asyncio.TimerHandle | None = None
 
     def tell_soon(self, run: ActiveRun) -> None:
-        """When the question is on its way: writing it down must not delay the first word."""
+        """Record the question once it is on its way: writing must not delay the first word."""
         after_s = _TOLD_AFTER_S if len(self.events) > 1 else _TOLD_LATER_S
         self._soon = asyncio.get_running_loop().call_later(after_s, self._begin, run)
 
@@ -163,7 +163,9 @@ class Prepared:
         self.told = run.append(*self.events, beside=self.beside)
 
     def not_now(self) -> None:
-        """Whatever comes next on the tape, it is not told behind that."""
+        """Cancel the planned record: the question is not recorded behind what comes next on the
+        tape.
+        """
         if self._soon is not None:
             self._soon.cancel()
             self._soon = None

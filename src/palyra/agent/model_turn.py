@@ -353,7 +353,7 @@ class ModelTurns:
         counted: int,
         stop: StopReason = "interrupted",
     ) -> ModelReplied:
-        """What a reply that nobody lets finish, or that ended early, has said so far, with what it
+        """Return what a reply that was interrupted, or that ended early, has said so far, with its
         cost.
         """
         stream.finish()
@@ -487,7 +487,7 @@ class ModelTurns:
 
 
 def _with_advice(failed: ModelFailed) -> str:
-    """What went wrong and what to do. Most messages say both by themselves."""
+    """Return what went wrong and what to do. Most messages say both by themselves."""
     if "; " in failed.message:
         return failed.message
     advice = _ADVICE.get(failed.failure, "choose another model with --model")

@@ -14,7 +14,7 @@ from palyra.core.verdicts import Question
 
 
 def declared(run: ActiveRun, judged: Sequence[Judged]) -> Iterator[PlanDeclared]:
-    """What these calls declare. Judging refuses a plan that comes too late."""
+    """Yield the plans that these calls declare. Judging refuses a plan that comes too late."""
     proposed = [
         each
         for each in (one.events[0] for one in judged if not one.refused)

@@ -1,4 +1,4 @@
-"""What the loop asks of features. Each port has a stand-in for a daemon that runs without one."""
+"""Ports of the loop to features. Each port has a stand-in for a daemon that runs without one."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -10,7 +10,7 @@ from palyra.models.routing import Target
 
 
 class MemoryRecall(Protocol):
-    """Finds what is remembered and belongs to what the user says."""
+    """Port to memory: finds what is remembered and belongs to what the user says."""
 
     async def look(self, run: ActiveRun) -> Recall: ...
 
@@ -19,13 +19,13 @@ class MemoryRecall(Protocol):
 
 
 class NotesForAgents(Protocol):
-    """Reads a workspace's notes for agents."""
+    """Reader of a workspace's notes for agents."""
 
     async def of(self, workspace: str) -> Project: ...
 
 
 class Compactor(Protocol):
-    """Condenses a conversation that does not fit."""
+    """Port that condenses a conversation that does not fit."""
 
     async def before_turn(self, run: ActiveRun, target: Target) -> bool:
         """Condense if the next turn would not fit well; whether that was done."""
@@ -35,13 +35,13 @@ class Compactor(Protocol):
 
 
 class SkillIndex(Protocol):
-    """Tells the model which skills there are."""
+    """Port that tells the model which skills there are."""
 
     def index(self) -> Index: ...
 
 
 class JournalCheckpoints(Protocol):
-    """Signs for the journal as it is, before and after something that could go wrong. A journal
+    """Signer of the journal as it is, before and after something that could go wrong. A journal
     that cannot be signed for is told of elsewhere, and keeps nobody from a backup.
     """
 

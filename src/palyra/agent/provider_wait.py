@@ -49,7 +49,7 @@ _OTHER_ENDS = frozenset(
 
 
 class ProviderUnavailable(PalyraError):
-    """Nobody can answer now, and the run is not to wait."""
+    """Error of a run that no provider can answer now and that is not to wait."""
 
     code = wait_steps.UNAVAILABLE
     retryable = True
@@ -180,7 +180,7 @@ class ProviderWaits:
         )
 
     async def _deadline(self, run: ActiveRun) -> int:
-        """Until when a run waits: counted from its first wait since the model last answered it."""
+        """Return until when a run waits, from its first wait since the model last answered it."""
         progress = run.progress
         if progress.waited is not None:
             return progress.waited.deadline_ms
@@ -213,7 +213,7 @@ class ProviderWaits:
             await self._tell_others(queue, run.run_id)
 
     def _tell_owner(self, queue: ModelQueue, waiting: RunWaiting) -> Callable[[Tx], bool]:
-        """Once for a provider and its trouble, however many runs and restarts."""
+        """Tell the owner, once for a provider and its trouble, however many runs and restarts."""
         of_provider = [
             each.since_ms
             for each in self._queues.values()
@@ -224,7 +224,7 @@ class ProviderWaits:
         return self._notices.telling("provider", key, wait_steps.for_owner(waiting), "#/settings")
 
     async def _tell_others(self, queue: ModelQueue, besides: str = "") -> None:
-        """Who watches a run that waits sees the next try. It is on no tape: it only changes."""
+        """Tell watchers of a run that waits its next try. It is on no tape: it only changes."""
         if not self._hub.watchers:
             return
         for waiting in await self._db.read(lambda tx: run_waits.first(tx, queue.target, _AT_ONCE)):
@@ -250,8 +250,8 @@ class ProviderWaits:
             self._ring()
 
     def on_commit(self, appended: list[Appended]) -> None:
-        """Told of everything that is committed; while nobody was let through, there is nothing to
-        look at.
+        """Look for answers in everything that is committed; while no run was let through, there is
+        nothing to look at.
         """
         if not self._passes:
             return
@@ -309,7 +309,7 @@ class ProviderWaits:
             self._timer = asyncio.create_task(self._keep_time())
 
     async def _keep_time(self) -> None:
-        """While somebody waits: let through who may ask, end who has waited long enough, sleep."""
+        """Let through who may ask, end who has waited long enough, sleep, while somebody waits."""
         while self._queues:
             self._wake.clear()
             try:

@@ -181,7 +181,7 @@ class Runs:
                 await asyncio.sleep(RETRY_S)
 
     def hold_back(self, session_id: str) -> None:
-        """From now on no run of this session begins to work. One that works already goes on: its
+        """Keep runs of this session from beginning to work. One that works already continues: its
         state on the tape says so.
         """
         self._gates.setdefault(session_id, asyncio.Event())
@@ -202,9 +202,7 @@ class Runs:
             await asyncio.wait(ending, timeout=_SHUTDOWN_GRACE_S)
 
     async def recover(self) -> list[RunRow]:
-        """After a start: go on with every run that was in progress, and start what lay in
-        mailboxes.
-        """
+        """Continue, after a start, all runs that were in progress; start what lay in mailboxes."""
         unfinished = await self._db.read(runs.unfinished)
         for run in unfinished:
             if run.state == "in_progress":
@@ -422,7 +420,7 @@ class Runs:
 
 
 def _resume(tx: Tx, run_id: str, lost: Callable[[UnderWay], ModelFailed | None]) -> bool:
-    """Unless it has ended, or waits, by now: another one that went on may have taken it with it.
+    """Resume a run unless it has ended, or waits, by now: another one may have taken it with it.
 
     A model call that has neither reply nor failure was under way when the daemon died. It was sent,
     so it counts.

@@ -204,7 +204,7 @@ class SessionCache:
         return expected
 
     def expect_no_more(self, expected: "Prefetch") -> None:
-        """If nothing came of it, whoever needs the session loads it."""
+        """Drop a prefetch that came to nothing; whoever needs the session loads it."""
         if self._expected.get(expected.session_id) is expected:
             expected.found = None
             self._take_over(expected)

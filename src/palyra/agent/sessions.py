@@ -61,7 +61,7 @@ class Sessions:
 
     @property
     def default_workspace(self) -> str:
-        """Where a session works if nobody says otherwise; empty if it has no workspace then."""
+        """Return where a session works by default; empty if it has no workspace then."""
         return self._default_workspace
 
     async def resolve(self, principal: str, wanted: Resolve) -> Session:

@@ -11,7 +11,7 @@ from palyra.core.verdicts import Origin
 
 
 class ApprovalTimes(Struct, frozen=True):
-    """How long a person has to answer, in milliseconds by origin; 0 means for ever."""
+    """Time that a person has to answer, in milliseconds by origin; 0: no limit."""
 
     interactive: int = 15 * 60_000
     api: int = 15 * 60_000
@@ -24,7 +24,7 @@ class ApprovalTimes(Struct, frozen=True):
 
 
 class ProviderPatience(Struct, frozen=True):
-    """How long a run waits while no provider can answer, in milliseconds by origin; 0: not at all.
+    """Time that a run waits while no provider can answer, in milliseconds by origin; 0: none.
 
     A subagent's run waits as long as the run that it works for would.
     """
@@ -53,7 +53,7 @@ class Settings:
 
 
 class ConfigReloaded(Struct, frozen=True):
-    """Which changed settings are in force now, and which need a restart."""
+    """Result of a reload: which changed settings are in force now, and which need a restart."""
 
     live: tuple[str, ...]
     after_restart: tuple[str, ...]

@@ -56,14 +56,14 @@ class RunTask:
         return run.accepted.parent_run_id or ""
 
     def cancel(self, reason: str) -> None:
-        """Once: a second blow would hit the task while it records the first."""
+        """Cancel the task once: a second blow would hit it while it records the first."""
         if not self.cancel_reason and self.task is not None:
             self.cancel_reason = reason
             self.task.cancel()
 
 
 class Stopping:
-    """Over the runs that are being worked on, by id. `spawn` keeps a task until it ends."""
+    """Control over the runs that are being worked on, by id. `spawn` keeps a task until it ends."""
 
     def __init__(self, db: Database, jobs: dict[str, RunTask], spawn: Spawn) -> None:
         self._db = db
@@ -167,7 +167,7 @@ class Stopping:
         return [*found, *busy], recorded
 
     async def _waiting(self, principal: str, busy: Collection[str]) -> list[str]:
-        """What STOP will end beside what worked, as far as the store says so in time."""
+        """Return the runs that STOP will end beside what worked, if the store answers in time."""
         try:
             async with asyncio.timeout(_MANY_S):
                 rows = await self._db.read(lambda tx: runs.unfinished_of_principal(tx, principal))
@@ -206,7 +206,7 @@ class EndIdle:
         return cancel_all(tx, idle, self._reason)
 
     def again(self) -> None:
-        """It could not be recorded, perhaps without having run at all."""
+        """Note that the step could not be recorded, perhaps without having run at all."""
         self._tried = True
 
 

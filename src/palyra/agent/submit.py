@@ -67,8 +67,8 @@ class Submitted(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class InputOrigin:
-    """What a door knows about an input beside its words: where they come from, who said them, and
-    what commits with them.
+    """Facts that a door knows about an input beside its words: where they come from, who said them,
+    and what commits with them.
     """
 
     label: Label = CLEAN
@@ -277,7 +277,7 @@ class SubmitStep:
         )
 
     def _refuse_options(self, run_id: str) -> None:
-        """What joins a run is answered as that run was asked to be."""
+        """Refuse options of a message that joins a run: it has the run's options."""
         if self._submission.options != NO_OPTIONS:
             raise Conflict(
                 f"this message joins run {run_id}, which has its options already: send it without"

@@ -1,6 +1,4 @@
-"""What goes on the tape and into the tables about one call, as it is begun, asked about and
-ended.
-"""
+"""Entries on the tape and in the tables about one call, as it is begun, asked about and ended."""
 
 from typing import Any
 
@@ -84,6 +82,6 @@ def files(call: CallProgress) -> Label:
 
 
 def changes(data: Any) -> tuple[FileChange, ...]:
-    """What a tool says it changed, if it says so."""
+    """Return what a tool says it changed, if it says so."""
     told = data.get("changes") if isinstance(data, dict) else None
     return msgspec.convert(told, tuple[FileChange, ...]) if told else ()

@@ -60,7 +60,7 @@ _UNATTENDED: frozenset[Origin] = frozenset({"scheduled", "child"})
 
 
 class Spawning(Protocol):
-    """Gives calls to subagents."""
+    """Port that gives calls to subagents."""
 
     async def spawn(self, run: ActiveRun, calls: Sequence[CallProgress], *, waiting: int) -> None:
         """Start one for each of these calls. So many more of the same turn wait for a free
@@ -213,8 +213,8 @@ class ToolFlow:
             run.in_effect = False
 
     async def _checkpoint(self, run: ActiveRun, call: CallProgress) -> bytes | None:
-        """What takes the call back, if it can be taken back. None: the call must not start, and its
-        result says why.
+        """Return the checkpoint that undoes the call, if it can be undone. None: the call must not
+        start, and its result says why.
         """
         try:
             tool, arguments = self._parsed(call)
@@ -357,8 +357,8 @@ class ToolFlow:
         )
 
     def _label(self, tool: TypedTool, result: ToolResult) -> Label:
-        """What the tool always yields with what this result adds. A name of a file can hold a
-        secret like any other text.
+        """Return the label that the tool always yields, with what this result adds. A name of a
+        file can hold a secret like any other text.
         """
         return labels.renamed(labels.merge(tool.spec.yields, result.label), self._redactor.redact)
 
@@ -420,8 +420,8 @@ class ToolFlow:
             run.in_effect = False
 
     async def _put_back(self, run: ActiveRun, call: CallProgress) -> Sequence[FileChange]:
-        """What a reversible call changed, as it was before. Conflict, and nothing is changed, if
-        that cannot be done safely.
+        """Restore and return what a reversible call changed. Raise Conflict, with nothing changed,
+        if that cannot be done safely.
         """
         tool = self._elsewhere(call)
         if tool is None:
@@ -488,7 +488,7 @@ class ToolFlow:
 
 
 def summary(text: str, size: int, artifact_id: str) -> str:
-    """What is shown of a result that is too large to be shown."""
+    """Return what is shown of a result that is too large to be shown."""
     head = text[:_SHOWN_OF_LARGE]
     cut = head.rfind("\n")
     head = head[:cut] if cut > _SHOWN_OF_LARGE // 2 else head

@@ -1,5 +1,4 @@
-"""Between a run's turns and what they may cost: who is asked, what is reserved for it, and what the
-reply cost.
+"""Costs of a run's turns: who is asked, what is reserved for it, and what the reply cost.
 
 The rule: nothing is sent before it has a plan that says why, a reservation, and a recipient who may
 have it.
@@ -46,7 +45,7 @@ class BudgetQuestion(Exception):
 
 
 class Reservation(NamedTuple):
-    """What was reserved. `most_output`: more tokens than this the reply may not have; None: no
+    """Result of a reservation. `most_output`: the most tokens that the reply may have; None: no
     limit has to be kept.
     """
 
@@ -54,7 +53,7 @@ class Reservation(NamedTuple):
 
 
 class BudgetPort(Protocol):
-    """Keeps calls within limits: reserve before a call, release behind it."""
+    """Port that keeps calls within limits: reserve before a call, release behind it."""
 
     @property
     def limits(self) -> Sequence[Limit]:
@@ -127,7 +126,7 @@ class NoBudgets:
 
 
 class Bill(Struct, frozen=True):
-    """What a call used and cost. `estimated`: the provider did not say, so it was counted here."""
+    """Usage and cost of a call. `estimated`: the provider did not say, so it was counted here."""
 
     usage: Usage
     microusd: int
@@ -136,7 +135,7 @@ class Bill(Struct, frozen=True):
 
 
 class CallUsage:
-    """What a model call has said so far: listens as the call's `emit`."""
+    """Output and usage of a model call so far: listens as the call's `emit`."""
 
     def __init__(self) -> None:
         # Set by whoever waits for room in a budget first: before that nothing was sent.
@@ -162,12 +161,12 @@ class CallUsage:
 
     @property
     def anything(self) -> bool:
-        """Whether the provider has begun to answer."""
+        """Return whether the provider has begun to answer."""
         return bool(self.text or self.reasoning or self._calls or self._usage.input_tokens)
 
     def usage(self, counted: int) -> Usage:
-        """What a call that broke off has used: the provider's figures as far as they came, else our
-        own count.
+        """Return the usage of a call that broke off: the provider's figures as far as they came,
+        else our own count.
         """
         told, thought = self._usage, usage_estimate.tokens("".join(self.reasoning))
         said = thought + usage_estimate.tokens("".join(self.text) + self._arguments)
@@ -198,7 +197,7 @@ class Spending:
         self._answers: dict[str, tuple[int, int]] = {}
 
     async def route(self, run: ActiveRun, nearby: RunContext, *, images: bool) -> ModelRoute:
-        """Who is asked in a run's next turn, and who if they fail."""
+        """Return the model for a run's next turn, and those to ask if it fails."""
         progress = run.progress
         accepted = progress.accepted
         serves = accepted.commission.serves if accepted.commission is not None else None
@@ -306,22 +305,24 @@ class Spending:
         return bill
 
     def cut_short(self, target: Target, heard: CallUsage, counted: int) -> Bill:
-        """What a call that was broken off has used so far."""
+        """Return the bill of a call that was broken off, so far."""
         return bill_part(self._models, target, heard.usage(counted))
 
     def failed(self, target: Target, heard: CallUsage, failure: ModelFailure, counted: int) -> Bill:
-        """Whoever refuses a request does not bill it; whoever took it may, however it ended."""
+        """Return the bill of a call that failed: nothing if it was refused; else it may be billed,
+        however it ended.
+        """
         return self.cut_short(target, heard, counted) if failure.sent or heard.anything else NO_BILL
 
     def lost(self, target: Target, counted: int) -> Bill | None:
-        """What was sent in a call of which nothing else is known; None if that is not to be
-        told.
+        """Return the bill of what was sent in a call of which nothing else is known; None if that
+        is not to be told.
         """
         return bill_part(self._models, target, Usage(input_tokens=counted))
 
 
 def bill_part(models: Models, target: Target, usage: Usage) -> Bill:
-    """What a call without an end cost. Its usage is an estimate, whoever made it."""
+    """Return the bill of a call without an end. Its usage is an estimate, whoever made it."""
     tag = models.prices.of(target.provider, target.model)
     return Bill(
         usage, tag.price.cost(usage) if tag.price is not None else 0, tag.known, estimated=True
@@ -329,7 +330,9 @@ def bill_part(models: Models, target: Target, usage: Usage) -> Bill:
 
 
 def bill_of(models: Models, target: Target, reply: ModelReply, counted: int) -> Bill:
-    """What a reply cost. Whoever reports nothing is believed nothing: then our own count stands."""
+    """Return the bill of a reply. A provider that reports nothing is not believed: our own count
+    stands.
+    """
     usage, estimated = reply.usage, False
     if not usage.input_tokens and not usage.output_tokens:
         said = reply.text + reply.reasoning + "".join(call.arguments for call in reply.calls)
@@ -351,7 +354,7 @@ def spender_of(run: ActiveRun) -> Spender:
 
 
 def own_limits(run: RunProgress) -> tuple[Limit, ...]:
-    """What the run was given for itself, without what its subagents have used of that."""
+    """Return the run's own limits, without what its subagents have used of them."""
     budgets = run.budgets
     if not budgets.tokens and not budgets.microusd:
         return ()
@@ -366,7 +369,7 @@ def own_limits(run: RunProgress) -> tuple[Limit, ...]:
 
 
 def label_of(run: ActiveRun, nearby: RunContext) -> Label:
-    """Of everything that the next request will show."""
+    """Return the label of everything that the next request will show."""
     fresh = [event.brings for _, event in run.progress.inputs]
     return labels.join(
         [
@@ -379,7 +382,7 @@ def label_of(run: ActiveRun, nearby: RunContext) -> Label:
 
 
 def private_in(label: Label) -> tuple[str, ...]:
-    """What is private in it; empty: nothing is."""
+    """Return what is private in it; empty: nothing is."""
     if not labels.secrecy(label):
         return ()
     return label.private_sources or ("something said earlier",)

@@ -1,5 +1,5 @@
-"""Where the values of a proposed call come from, by all that its model has been shown, and what of
-a question goes on the tape.
+"""Origins of the values of a proposed call, by all that its model has been shown, and what of a
+question goes on the tape.
 """
 
 from collections.abc import Iterable, Mapping
@@ -54,7 +54,7 @@ async def values_in(
 
 
 def circumstances(question: Question, *, exact: bool) -> Circumstances:
-    """What goes on the tape of what policy was asked."""
+    """Return what goes on the tape of what policy was asked."""
     return Circumstances(
         now_ms=question.now_ms,
         origin=question.origin,

@@ -1,4 +1,4 @@
-"""What a model turn asks of whoever lets runs wait, and what that one asks of the notices."""
+"""Ports of runs that wait: what a model turn asks of them, and what they ask of the notices."""
 
 from collections.abc import Callable, Mapping
 from typing import Protocol
@@ -11,7 +11,7 @@ from palyra.store.database import Tx
 
 
 class OwnerNotices(Protocol):
-    """Tells the owner something, once for its key."""
+    """Port that tells the owner something, once for its key."""
 
     def telling(
         self, about: NoticeAbout, key: str, text: str, link: str = ""
@@ -26,7 +26,7 @@ class NoNotices:
 
 
 class WaitPort(Protocol):
-    """What a model turn asks: may this run ask now, and does it wait when it got no answer."""
+    """Port for a model turn: may this run ask now, and does it wait when it got no answer."""
 
     def first_free(self, run: ActiveRun, route: ModelRoute) -> int | None:
         """Return which target of the route may be asked first; None: the run has to wait."""

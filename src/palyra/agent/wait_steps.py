@@ -86,7 +86,7 @@ def plan_again(tx: Tx, plans: list[run_waits.ProviderWait], by_ms: int) -> None:
 
 
 def _given_up(wait: RunWait) -> str:
-    """What happened, and what to do about it."""
+    """Return what happened, and what to do about it."""
     waited = wait_words.span(wait.deadline_ms - wait.since_ms)
     action = wait_words.action(wait.cause) or (
         "choose another model, or name a fallback in models.fallbacks"
@@ -109,7 +109,7 @@ def hope(failures: Mapping[Target, ModelFailure]) -> tuple[Target, ModelFailure]
 
 
 def for_owner(waiting: RunWaiting) -> str:
-    """What the owner is told where only a person can help."""
+    """Return what the owner is told where only a person can help."""
     return (
         f"{waiting.provider}: {wait_words.cause(waiting.cause)}. Runs wait until you"
         f" {wait_words.action(waiting.cause)}. {waiting.message}"

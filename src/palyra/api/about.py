@@ -1,5 +1,4 @@
-"""What the daemon says about itself: health, status, models, tools, metrics, and the page at its
-address.
+"""Facts about the daemon: health, status, models, tools, metrics, and the page at its address.
 
 What the status page counts for features. A daemon without the feature counts nothing.
 """
@@ -33,7 +32,7 @@ class OpenIncidents(Protocol):
 
     @property
     def unrecorded(self) -> int:
-        """How many the journal could not take yet."""
+        """Return how many the journal could not take yet."""
 
     def open_by_domain(self, tx: Tx) -> dict[str, int]: ...
 

@@ -229,7 +229,7 @@ async def explain(call: ApiCall[Nothing, Explain]) -> HttpResponse:
 
 
 async def question_of(services: Services, principal: str, body: Explain) -> Question:
-    """What policy would be asked about a call that nobody makes."""
+    """Return what policy would be asked about a call that nobody makes."""
     tool, arguments, normal = services.get(Catalogue).parse(body.tool, body.arguments)
     workspace, channel, laid_down = (
         services.get(Sessions).default_workspace,

@@ -161,7 +161,7 @@ class App:
             raise _Broken(error) from error
 
     def _check(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
-        """What is refused before anything else is looked at."""
+        """Refuse a request before anything else is read of it."""
         raw = scope["headers"]
         self.guard.check_host(raw, headers)
         self.guard.check_single(raw, headers)
@@ -317,8 +317,8 @@ _PREFLIGHT: Headers = (
 
 
 def _cors(origin: bytes | None) -> Headers:
-    """Only the origins that the operator named may read answers; nobody else's pages are told
-    anything.
+    """Return the CORS headers: only origins that the operator named may read answers; nobody else's
+    pages are told anything.
     """
     if origin is None:
         return ()

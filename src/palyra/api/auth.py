@@ -1,5 +1,5 @@
-"""Who calls: tokens, browser sessions and login links. A token is random, shown once, and kept only
-as its digest.
+"""Authentication: tokens, browser sessions and login links. A token is random, shown once, and kept
+only as its digest.
 
 Every valid token is known in memory, so that checking one costs no query and revoking one takes
 effect at once.
@@ -149,7 +149,7 @@ class Access:
             self._seen.setdefault(token_id, set()).add(address)
 
     async def close(self) -> None:
-        """What was counted is on the tape when this returns."""
+        """Wait until what was counted is on the tape."""
         self._refusals.close()
         if self._recording is not None:
             await asyncio.wait([self._recording])
@@ -195,7 +195,7 @@ class Access:
         return token
 
     def _widen(self, token: Token, address: str) -> None:
-        """Used from an address that is new for it: that is on the tape, once for each."""
+        """Record, once for each, that a token is used from an address that is new for it."""
         seen = self._seen.setdefault(token.token_id, set())
         if len(seen) >= _MOST_ADDRESSES:
             seen.clear()

@@ -130,7 +130,7 @@ async def download(call: ApiCall[Nothing, Nothing]) -> StreamingResponse:
 
 
 def _opened(path: Path) -> int:
-    """Only a file: a link that somebody laid there would lead elsewhere."""
+    """Open a file, and only a file: a link that somebody laid there would lead elsewhere."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:

@@ -1,5 +1,5 @@
-"""What a handler gets and what it gives back. A handler translates: it calls one verb of the core
-and names the status.
+"""Input and output of a handler. A handler translates: it calls one verb of the core and names the
+status.
 """
 
 import asyncio

@@ -53,7 +53,7 @@ class UpgradeRequired(InvalidInput):
 
 
 class TooManyHeaders(LimitExceeded):
-    """More header fields than limits.headers."""
+    """Error of a request with more header fields than limits.headers."""
 
 
 class Problem(Struct, frozen=True, kw_only=True):

@@ -1,5 +1,5 @@
-"""Who can reach the daemon: this machine alone, or others. Others need TLS and a token that
-somebody made for them.
+"""Reach of the daemon: this machine alone, or others. Others need TLS and a token that somebody
+made for them.
 
 What the daemon is called is decided here once: the same names stand in its certificate and are
 accepted as Host headers.
@@ -28,8 +28,8 @@ _GET_ADDRESS = 0x8915
 
 
 class Exposure(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What others can reach, as far as the owner chose it. Ports are not part of it: they may be
-    another at every start.
+    """Settings of what others can reach, as the owner chose it. Ports are not part of it: they may
+    be another at every start.
     """
 
     host: str = "127.0.0.1"
@@ -49,7 +49,7 @@ class Exposure(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ListenerSettings(Struct, frozen=True, kw_only=True):
-    """What opens, closes and moves while the daemon runs."""
+    """Settings of listeners that open, close and move while the daemon runs."""
 
     exposure: Exposure = Exposure()
     quic_port: int = 0
@@ -127,7 +127,7 @@ def called(host: str) -> str:
 
 
 async def record(db: Database, exposure: Exposure) -> None:
-    """On the tape, if it is another than when the daemon last ran."""
+    """Record the exposure on the tape, if it is another than when the daemon last ran."""
     wire = msgspec.json.encode(exposure).decode()
     event = AdminChanged(
         what="listening",

@@ -1,5 +1,5 @@
-"""Who may talk to us at all: Host and Origin, so that no page elsewhere can; then the token, its
-scope, and how often.
+"""Rules of who may talk to us at all: Host and Origin, so that no page elsewhere can; then the
+token, its scope, and how often.
 """
 
 from collections.abc import Sequence

@@ -230,8 +230,8 @@ class Protocol(HttpToolsProtocol):
             raise InvalidInput("another host")
 
     def _known(self) -> None:
-        """It has sent a request, or is gone: it stands on no doorstep any more, and its headers are
-        no stranger's.
+        """Leave the doorstep: the connection has sent a request, or is gone, and its headers no
+        longer count as a stranger's.
         """
         if self._waiting is not None:
             self.silent.leave(self._waiting)
@@ -302,7 +302,7 @@ _SHAKING_HANDS = 256
 
 
 class HttpServer(Server):
-    """Serves an App on a socket until it is told to stop. Signals are not its business."""
+    """Server of an App on a socket until it is told to stop. Signals are not its business."""
 
     def __init__(self, app: App, limits: ApiLimits) -> None:
         super().__init__(_config(app, limits))
@@ -429,7 +429,7 @@ def _config(app: App, limits: ApiLimits) -> Config:
 
 
 def _shared(app: App, limits: ApiLimits) -> dict[str, Any]:
-    """What all connections of a server have in common."""
+    """Return what all connections of a server have in common."""
     budget = budget_for(limits)
     silent = Doorstep(from_one_place=budget.silent_from_one_place, in_all=budget.silent)
     return {"limits": limits, "budget": budget, "silent": silent, "strangers": app.strangers}

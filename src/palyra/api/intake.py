@@ -18,8 +18,8 @@ from palyra.core.errors import Unavailable
 
 
 class Budget(Struct, frozen=True, kw_only=True):
-    """What one connection may bring. Work is counted in units of about ten microseconds of the
-    event loop.
+    """Limits of what one connection may bring. Work is counted in units of about ten microseconds
+    of the event loop.
 
     `per_second`, `burst`: units a connection earns, and has at first. `per_turn`: units in one turn
     of the event loop; then others have theirs. `slice_bytes`: bytes that a parser gets at once
@@ -77,7 +77,7 @@ def budget_for(limits: ApiLimits) -> Budget:
 
 
 class Meter:
-    """What one connection has spent. Small: there is one for each."""
+    """Work that one connection has spent. Small: there is one for each."""
 
     __slots__ = ("_budget", "_full_at")
 
@@ -109,7 +109,7 @@ class Share:
 
     @property
     def spent(self) -> bool:
-        """Whether a second's share is used up."""
+        """Return whether a second's share is used up."""
         return self._full_at - time.monotonic() > 1.0
 
     @contextmanager
@@ -144,8 +144,8 @@ class Pool:
 
 
 class Feed:
-    """Between a connection and its parser: hands over what came in slices, while the door wants
-    more and the meter lasts.
+    """Link between a connection and its parser: hands over what came in slices, while the door
+    wants more and the meter lasts.
 
     What the parser has not seen yet stays here and the connection is not read meanwhile, so it is
     one read of the socket at most.
@@ -192,7 +192,7 @@ class Feed:
 
     @property
     def paused(self) -> bool:
-        """Whether the connection is not read now."""
+        """Return whether the connection is not read now."""
         return self._paused
 
     def take(self, data: bytes) -> None:

@@ -1,8 +1,7 @@
-"""How much one caller may ask for: requests per second, wrong tokens, open streams. Every limit is
-kept per caller and bounded.
+"""Limits of one caller: requests per second, wrong tokens, open streams. Every limit is kept per
+caller and bounded.
 
-Connections that have not shown yet who they are: only so many from one place, and so many in
-all.
+Connections that have not shown yet who they are: only so many from one place, and so many in all.
 
 The rule: when there is no room, the one that has waited longest has to go, and the newest is let
 in. Who means it is through in a moment; who only holds places is always among the oldest, and so
@@ -40,8 +39,8 @@ def _seat_6(address: str) -> str:
 
 
 def seat(address: str) -> str:
-    """Where a caller sits, for counting: whoever has an IPv6 address has a whole network of
-    them.
+    """Return the place of a caller, for counting: whoever has an IPv6 address has a whole network
+    of them.
     """
     return _seat_6(address) if ":" in address else address
 
@@ -197,7 +196,7 @@ class OpenStreams:
 
     @property
     def closing(self) -> bool:
-        """Whether the daemon ends, so that streams end which nobody wanted to end."""
+        """Return whether the daemon ends, so that streams end which nobody wanted to end."""
         return self._closing
 
     @property
@@ -254,7 +253,7 @@ class Doorstep:
         return came
 
     def leave(self, waiting: Waiting) -> None:
-        """It is through, or gone. Said again, it changes nothing."""
+        """Let a connection go: it is through, or gone. A second call changes nothing."""
         if waiting not in self._waiting:
             return
         del self._waiting[waiting]
@@ -269,7 +268,7 @@ class Doorstep:
 
 
 class TlsListener:
-    """Takes connections and has them shake hands on a doorstep; then they are their protocol's, as
+    """Listener that has connections shake hands on a doorstep; then they are their protocol's, as
     with the loop's own server.
     """
 

@@ -31,13 +31,13 @@ class Pair(Struct, frozen=True):
 
     @property
     def together(self) -> bytes:
-        """As one file, which is there whole or not at all."""
+        """Return the pair as one file, which is there whole or not at all."""
         return self.key + self.certificate
 
 
 class CertificateFacts(Struct, frozen=True, kw_only=True):
-    """What a certificate says. `fingerprint` is the SHA-256 of its DER form, by which everybody can
-    compare it.
+    """Facts about a certificate. `fingerprint` is the SHA-256 of its DER form, by which everybody
+    can compare it.
     """
 
     fingerprint: str
@@ -66,7 +66,7 @@ def first(chain: bytes) -> bytes:
 
 
 def fingerprint_of(certificate: bytes) -> str:
-    """Of PEM or DER; empty if it is neither."""
+    """Return the fingerprint of PEM or DER; empty if it is neither."""
     if certificate.startswith(b"-----"):
         try:
             certificate = ssl.PEM_cert_to_DER_cert(certificate.decode("ascii"))
@@ -152,7 +152,7 @@ def holder_of(port: int, *, udp: bool = False) -> tuple[int, str] | None:
 
 
 def _name(process: Path) -> str:
-    """Its command line, as far as that is useful to somebody who looks for it."""
+    """Return the command line of a process, as far as it is useful to somebody who looks for it."""
     words = (process / "cmdline").read_bytes().split(b"\0")
     return (
         b" ".join(words).decode("utf-8", "replace").strip()[:80]

@@ -1,4 +1,4 @@
-"""What the daemon counts, as Prometheus text. Counters start at zero with the process; a scrape
+"""Metrics of the daemon, as Prometheus text. Counters start at zero with the process; a scrape
 reads only what is new.
 """
 

@@ -62,7 +62,7 @@ PATTERNS = {name: re.compile(pattern.replace("$", r"\Z")) for name, pattern in P
 
 @dataclass(frozen=True)
 class Gives:
-    """What a status carries: a type as JSON, or another media type."""
+    """Content of a status: a type as JSON, or another media type."""
 
     status: int
     type: Any = None

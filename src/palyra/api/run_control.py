@@ -1,4 +1,4 @@
-"""What a caller can do to a run, over HTTP."""
+"""Verbs that control a run, over HTTP."""
 
 from typing import Any
 

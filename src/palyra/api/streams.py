@@ -40,7 +40,7 @@ Work = Callable[[Callable[[int], None]], Any]
 
 
 class _Abandoned(Exception):
-    """Nobody waits for this any more."""
+    """Signal that nobody waits for this any more."""
 
 
 async def told(
@@ -248,6 +248,6 @@ async def _pump(streaming: StreamingResponse, send: Send) -> None:
 
 
 async def gone(receive: Receive) -> None:
-    """Until the client has gone away."""
+    """Wait until the client has gone away."""
     while (await receive())["type"] != "http.disconnect":
         pass

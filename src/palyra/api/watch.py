@@ -55,8 +55,8 @@ class WatchAll(Input, frozen=True, kw_only=True):
 
 
 class WatchQuery(Struct, frozen=True):
-    """Where watching begins. `last` is set when the run to wait for has ended already: there is
-    nothing to wait for then.
+    """Place where watching begins. `last` is set when the run to wait for has ended already: there
+    is nothing to wait for then.
     """
 
     after: int
@@ -70,7 +70,9 @@ async def session_events(call: ApiCall[Watch, Nothing]) -> StreamingResponse:
 async def session_watched(
     call: ApiCall[Watch, Nothing], pack: Callable[[Batch], T]
 ) -> AsyncGenerator[T, None]:
-    """What a session's watcher gets, batch by batch, in whatever shape a transport makes of one."""
+    """Yield what a session's watcher gets, batch by batch, in the shape that a transport makes of
+    one.
+    """
     session_id, until = call.path["session_id"], call.query.until
     after = last_event_id(call.headers, call.query.after)
     found: list[WatchQuery] = []

@@ -57,7 +57,7 @@ class WebSocketSession:
         self._send = send
 
     async def run(self, after: int, ended: StreamEnd) -> None:
-        """Until the client leaves, or `ended` is set because the token or the daemon ends."""
+        """Run until the client leaves, or `ended` is set because the token or the daemon ends."""
         out = asyncio.create_task(self._watch(after))
         into = asyncio.create_task(self._listen())
         tasks = {out, into}

@@ -87,7 +87,7 @@ _HOW = "press one of the keys; to tell the agent what to do instead: n and your 
 
 
 class ApprovalDecision(Struct, frozen=True, kw_only=True):
-    """What to answer."""
+    """Answer to an approval."""
 
     decision: Decision
     scope: GrantScope = "once"
@@ -307,7 +307,7 @@ def _numbers(count: int) -> str:
 
 
 def subject_words(subject: Subject) -> str:
-    """What a wider yes covers, in words."""
+    """Return what a grant covers, in words."""
     tool, value = clean(subject.tool), one_line(subject.value, 200)
     match subject.kind:
         case "path_prefix":

@@ -152,8 +152,8 @@ def _question(text: str) -> str:
 
 
 def _say_what_is_waited_for() -> None:
-    """Whoever left the input open without knowing it, as schedulers and build servers do, must not
-    guess why nothing happens.
+    """Tell whoever left the input open without knowing it, as schedulers and build servers do, why
+    nothing happens.
     """
     try:
         readable, _, _ = select.select([sys.stdin.buffer], [], [], _SILENCE_S)

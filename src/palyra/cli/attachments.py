@@ -1,5 +1,5 @@
-"""What goes with a message, from the command line: files are sent before it, references are
-completed while it is written.
+"""Files and references of a message, from the command line: files are sent before it, references
+are completed while it is written.
 """
 
 import os
@@ -73,7 +73,7 @@ def shown(found: PreviewedReference) -> str:
 
 
 def complete(text: str, workspace: str) -> list[str]:
-    """What the reference that is being written could become, each with everything before it."""
+    """Return what the unfinished reference could become, each with everything before it."""
     at = max(text.rfind(blank) for blank in (" ", "\n", "\t", "("))
     while at > 0 and text[at - 1] == "\\":
         # An escaped blank is part of a name.

@@ -24,7 +24,7 @@ def undo(api: Client, session_id: str, seq: int | None = None) -> Uncompacted:
 
 
 def notice(event: SessionCompacted | SessionUncompacted) -> str:
-    """What whoever reads the conversation is told when it happens."""
+    """Return what readers of the conversation are told when it happens."""
     if isinstance(event, SessionUncompacted):
         return "compaction undone: the model sees the full conversation again"
     by = (

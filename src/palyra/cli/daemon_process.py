@@ -121,7 +121,7 @@ def start(
 
 
 def wait_ready(process: "subprocess.Popen[bytes]", home: Path, env: dict[str, str]) -> None:
-    """Until it answers; if it ends instead, what it said last is the error."""
+    """Wait until the daemon answers; if it ends instead, what it said last is the error."""
     deadline = time.monotonic() + _START_S
     while time.monotonic() < deadline:
         if process.poll() is not None:

@@ -1,4 +1,4 @@
-"""How values are said to a person: times, durations, sizes, money, tool calls. Cleaned, and short
+"""Formats of values for a person: times, durations, sizes, money, tool calls. Cleaned, and short
 enough for a line.
 
 Bars for tables on a terminal.
@@ -69,7 +69,7 @@ def failure(message: str) -> str:
 
 
 def without_noise(message: str) -> str:
-    """What a provider's failure says, without what only its library understands."""
+    """Return a provider's failure without what only its library understands."""
     return _NOISE.sub("", message)
 
 
@@ -104,7 +104,7 @@ def size(number: int) -> str:
 
 
 def about(arguments: Mapping[str, Any], width: int = 60) -> str:
-    """What a call is about, in a few words."""
+    """Return what a call is about, in a few words."""
     for name in _ABOUT:
         value = arguments.get(name)
         if isinstance(value, str) and value:

@@ -1,5 +1,5 @@
-"""What `--help` shows beside the options: groups of commands, examples, and what other tools call
-our commands. Loaded only when help is asked for, or a command does not exist.
+"""Texts that `--help` shows beside the options: groups of commands, examples, and what other tools
+call our commands. Loaded only when help is asked for, or a command does not exist.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""What `--json` prints where it is not what the API answers: scripts read these older shapes."""
+"""Shapes of `--json` where it is not what the API answers: scripts read these older ones."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any

@@ -77,7 +77,7 @@ class Output:
         )
 
     def result(self, value: Any, text: str) -> None:
-        """What came of a command: for a program, or in words."""
+        """Print the result of a command: for a program, or in words."""
         if self.as_json:
             self.json(value)
         else:

@@ -15,7 +15,7 @@ rules = group("rules", "Rules for a session: list, add, remove.", default="list"
 
 
 def forms_of(error: InvalidInput) -> list[str]:
-    """What a rule can be, if the daemon said so when it refused one."""
+    """Return what a rule can be, if the daemon said so when it refused one."""
     forms = error.details.get("forms", [])
     return [str(form) for form in forms] if isinstance(forms, list) else []
 

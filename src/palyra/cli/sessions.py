@@ -391,7 +391,7 @@ def pin(state: CliState, session_id: str, seq: int, remove: bool) -> None:
 
 
 def _tell_agents(state: CliState, agents: list[Agent]) -> None:
-    """Who worked for the session, as a tree; each has a session of its own to look into."""
+    """Print the subagents of a session, as a tree; each has a session of its own to look into."""
     if agents:
         state.out.line(state.out.style("subagents:", "dim"))
     for each in agents:

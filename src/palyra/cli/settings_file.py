@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 
 class SettingsFile(Protocol):
-    """Reads and changes the one settings file. `CliState.settings` gives it."""
+    """Reader and writer of the one settings file. `CliState.settings` gives it."""
 
     def tables(self, section: str) -> Mapping[str, Any]:
         """The tables of a section by name, such as those of `channels`."""

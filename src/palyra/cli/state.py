@@ -1,5 +1,5 @@
-"""What every command shares: the home folder, how to print, and the way to the daemon. Made from
-the options, once.
+"""State that every command shares: the home folder, how to print, and the way to the daemon. Made
+from the options, once.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""What the chat and the commands share about undoing."""
+"""Refusals to undo, which the chat and the commands share."""
 
 from palyra.core.errors import Conflict, NotFound, PalyraError
 

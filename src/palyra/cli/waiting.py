@@ -27,7 +27,7 @@ class WaitingClock:
         self._since, self._read = time.monotonic(), None
 
     def asked(self, model: str) -> None:
-        """Who is asked, which may be told when they answer already."""
+        """Note which model is asked, which may be told when it answers already."""
         self._model = model
 
     def heard(self, delta: ModelDelta) -> None:

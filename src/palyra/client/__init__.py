@@ -23,7 +23,7 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Loaded when it is wanted: the command line uses parts of this package and starts in no
+    """Load a name when it is wanted: the command line uses parts of this package and starts in no
     time.
     """
     if name not in __all__:

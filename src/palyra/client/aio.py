@@ -43,8 +43,8 @@ _TRIES = 5
 
 
 class AsyncClient(AsyncVerbs):
-    """For one event loop; as many calls and watches at once as are wanted. Arguments as those of
-    `Client`.
+    """Client for one event loop; as many calls and watches at once as are wanted. Arguments as
+    those of `Client`.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class AsyncClient(AsyncVerbs):
         self._answer_s = _ANSWER_S
 
     def within(self, seconds: float) -> "AsyncClient":
-        """As `Client.within`; the usual time is 60 seconds."""
+        """Equivalent of `Client.within`; the usual time is 60 seconds."""
         other = copy.copy(self)
         other._answer_s = seconds
         return other
@@ -144,7 +144,7 @@ class AsyncClient(AsyncVerbs):
         until: str = "",
         patience_s: float | None = _PATIENCE_S,
     ) -> AsyncIterator[Entry | LiveEvent]:
-        """As `Client.watch`."""
+        """Equivalent of `Client.watch`."""
         path = f"/v1/sessions/{session_id}/events" + (f"?until={until}" if until else "")
         cursor, waited, wait = after, 0.0, _FIRST_WAIT_S
         while True:
@@ -201,7 +201,7 @@ class AsyncClient(AsyncVerbs):
         on: Callable[[Entry | LiveEvent], object] | None = None,
         **more: Any,
     ) -> Answered:
-        """As `Client.ask`."""
+        """Equivalent of `Client.ask`."""
         session_id = session_id or (await self.resolve_session()).session_id
         submitted = await self.submit(session_id, text=text, **more)
         async for item in self.watch(session_id, submitted.seq, until=submitted.run_id):

@@ -1,4 +1,4 @@
-"""How a verb is asked over either kind of connection. The generated verbs know nothing but this."""
+"""Calls of a verb over either kind of connection. The generated verbs know nothing but this."""
 
 import os
 import time
@@ -54,7 +54,7 @@ def part(value: str | int) -> str:
 
 
 def sent(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """What was said; what is as it would be anyway is left out."""
+    """Return what was given, without what is the default."""
     return {
         name: value
         for name, value in given.items()

@@ -1,5 +1,5 @@
-"""Where the daemon is and how to show who we are: PALYRA_URL and PALYRA_TOKEN, else what the daemon
-left in the home folder.
+"""Address of the daemon and how to show who we are: PALYRA_URL and PALYRA_TOKEN, else what the
+daemon left in the home folder.
 """
 
 import os
@@ -20,7 +20,7 @@ class Unreachable(Unavailable):
 
 
 class RunningDaemon(Struct, frozen=True):
-    """What a daemon says about itself in the home folder while it runs."""
+    """Record that a daemon keeps of itself in the home folder while it runs."""
 
     pid: int
     url: str

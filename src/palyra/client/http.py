@@ -50,7 +50,7 @@ class HttpReply(Struct, frozen=True):
 
 
 class LinkState(Struct, frozen=True):
-    """Said between messages: the connection is up, or was lost and is being made again."""
+    """State of the connection, between messages: it is up, or was lost and is being made again."""
 
     state: Literal["up", "lost"]
     why: str = ""
@@ -239,7 +239,7 @@ def events_of(response: http.client.HTTPResponse) -> Iterator[ServerSentEvent]:
 
 
 class StopSignal(threading.Event):
-    """Ends a watch from another thread, also one that waits in a read."""
+    """Signal that ends a watch from another thread, also one that waits in a read."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -368,8 +368,8 @@ class RunBroke(Unavailable):
 
 
 def decode(message: ServerSentEvent | LinkState) -> Entry | LiveEvent | LinkState | None:
-    """What a message of a session's stream says; None for what a newer daemon sends and we do not
-    know.
+    """Return what a message of a session's stream says; None for what a newer daemon sends and we
+    do not know.
     """
     if isinstance(message, LinkState):
         return message
@@ -386,7 +386,7 @@ def decode(message: ServerSentEvent | LinkState) -> Entry | LiveEvent | LinkStat
 
 
 def event_of(entry: Entry) -> AnyEvent:
-    """What happened, as one of the kinds of events."""
+    """Return what happened, as one of the kinds of events."""
     return events.decode(entry.event)
 
 

@@ -38,8 +38,8 @@ def finder(url: str, token: str, home: str | Path, authority: str) -> Callable[[
 
 
 class Client(Verbs):
-    """For one thread at a time. Without an address it is the daemon of this machine's user, as the
-    command line finds it.
+    """Client for one thread at a time. Without an address it finds the daemon of this machine's
+    user, as the command line does.
     """
 
     def __init__(

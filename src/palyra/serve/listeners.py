@@ -138,7 +138,7 @@ class LiveListeners:
         return partial(listen_sockets.bind, exposed.host, self._port, tls=exposed.tls)
 
     async def _secure(self, wanted: Exposure) -> ssl.SSLContext | None:
-        """Only a daemon that serves TLS needs certificates."""
+        """Return the TLS context; only a daemon that serves TLS needs certificates."""
         self._context.close()
         if not (wanted.tls or wanted.quic):
             self._pair = None
@@ -212,7 +212,7 @@ class LiveListeners:
 
 
 def _of_http(exposed: Exposure) -> Exposure:
-    """What decides how HTTP is reached."""
+    """Return the part that decides how HTTP is reached."""
     return replace(exposed, grpc=False, quic=False, workers="")
 
 

@@ -71,8 +71,8 @@ class PrivateFile(RotatingFileHandler):
 
 
 class Behind(logging.Handler):
-    """Hands records to others on a thread of its own. What does not fit into the queue is counted
-    and left out.
+    """Handler that gives records to others on a thread of its own. What does not fit into the queue
+    is counted and left out.
     """
 
     def __init__(self, *handlers: logging.Handler) -> None:

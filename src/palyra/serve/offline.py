@@ -1,5 +1,4 @@
-"""What can be done with a journal while no daemon runs, or beside one that does: read a run, and
-replay it.
+"""Reading of a journal while no daemon runs, or beside one that does: read a run, and replay it.
 
 The rule: the journal is opened for reading only, and nothing that is made here can act.
 """
@@ -46,5 +45,5 @@ def recent_runs(home: Path, limit: int) -> list[str]:
 
 
 def tools(home: Path, env: Mapping[str, str]) -> Catalogue:
-    """Our own tools as they are described and as they read arguments."""
+    """Return our own tools as they are described and as they read arguments."""
     return parts_tools.to_look_at(config.load(home, env))

@@ -1,4 +1,4 @@
-"""Whether an Ollama runs on this machine, and which models it has. It must not hold up the start of
+"""Detection of an Ollama on this machine, and of its models. It must not hold up the start of
 anything.
 """
 

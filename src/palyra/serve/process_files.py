@@ -26,7 +26,7 @@ _LOOK_S = 0.05
 
 
 class DaemonFile(Struct, frozen=True, omit_defaults=True):
-    """What daemon.json says. `certificate`: the file with the one certificate that this daemon
+    """Content of daemon.json. `certificate`: the file with the one certificate that this daemon
     shows, if it shows one.
 
     `grpc`: the address of that door, if it is open.

@@ -1,4 +1,4 @@
-"""What a system needs to run the daemon by itself: a unit for systemd, a property list for launchd.
+"""Service files by which a system runs the daemon: a unit for systemd, a property list for launchd.
 Pure texts.
 
 The rule: nothing here may keep the daemon from making sandboxes for commands. Those need user

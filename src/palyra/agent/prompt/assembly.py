@@ -1,5 +1,5 @@
-"""What the model is shown, in order: instructions, the project's notes, skills, the conversation,
-memory, the user's words.
+"""The prompt that the model is shown, in order: instructions, the project's notes, skills, the
+conversation, memory, the user's words.
 
 The prefix is byte-identical over a session as long as project, skills and tools are. When the
 conversation outgrows the window it is shortened by half at once, so that the prefix then stays the
@@ -100,13 +100,13 @@ class _Sources(Struct, frozen=True):
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Those that come with every turn of a run, without the tools."""
+        """Return the texts that come with every turn of a run, without the tools."""
         near = self.around
         return (INSTRUCTIONS, self.skills.text, near.project.text, near.memory, _earlier(near))
 
 
 class Assembler:
-    """Builds requests. The tool schemas are made again only when the tools on offer have
+    """Builder of requests. The tool schemas are made again only when the tools on offer have
     changed.
     """
 
@@ -153,7 +153,7 @@ class Assembler:
         around: RunContext,
         sizes: Measure,
     ) -> None:
-        """Near the window, count what was only guessed. Far from it, which is nearly always, this
+        """Count what was only guessed, near the window. Far from it, which is nearly always, this
         does nothing.
         """
         self._renew()
@@ -217,7 +217,7 @@ class Assembler:
     def _with_clients(
         self, run: RunProgress, tools: tuple[ToolSchema, ...], text: str
     ) -> tuple[tuple[ToolSchema, ...], str]:
-        """With those that the calling program does itself."""
+        """Add the tools that the calling program runs itself."""
         if not run.accepted.offered or self.everything:
             return tools, text
         theirs = (
@@ -281,8 +281,8 @@ class Assembler:
         return small_window.notes(target, offer, (self._skills(), skills), missing)
 
     def _options(self, run: RunProgress, target: Target) -> CallOptions:
-        """What whoever asked says, over what the settings say of this model. A fallback that has no
-        word for something is not told it; the event says what was.
+        """Return the caller's options, over those that the settings have for this model. A fallback
+        that has no word for something is not told it; the event says what was.
         """
         asked = call_options.only(run.options, target.carries)
         return call_options.over(target.options, asked)
@@ -439,7 +439,9 @@ class Assembler:
         tools: tuple[ToolSchema, ...],
         tools_text: str,
     ) -> StoredSources:
-        """Made once for each beginning of a prompt, not for each request."""
+        """Return the outside of a prompt, made once for each beginning of one, not for each
+        request.
+        """
         key = (instructions, project.note, tools_text)
         known = self._surroundings.get(key)
         if known is None:

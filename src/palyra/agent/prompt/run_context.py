@@ -1,5 +1,5 @@
-"""What goes around the conversation in one run: the project's notes before it, what is remembered
-with the user's words.
+"""Context around the conversation in one run: the project's notes before it, memories with the
+user's words.
 """
 
 from collections.abc import Sequence
@@ -29,14 +29,14 @@ class RecalledMemory(Struct, frozen=True):
 
 
 class Recall(Struct, frozen=True):
-    """What memory tells a run. `problem` says why it was not searched as it should have been."""
+    """Memories for a run. `problem` says why memory was not searched as it should have been."""
 
     items: tuple[RecalledMemory, ...] = ()
     problem: str = ""
 
 
 class RunContext(Struct, frozen=True):
-    """Looked up once for a run, so that each of its turns is shown the same."""
+    """Context of a run, looked up once, so that each of its turns is shown the same."""
 
     project: Project = NONE
     recalled: tuple[RecalledMemory, ...] = ()

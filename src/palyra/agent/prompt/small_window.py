@@ -99,7 +99,7 @@ def _lines(text: str, tokens: int) -> str:
 
 
 def around(context: RunContext, budget: int) -> tuple[RunContext, int]:
-    """What is remembered within its share, the best first, and how many items were left out."""
+    """Return the memories that fit their share, the best first, and how many are left out."""
     share = int(budget * _MEMORY)
     recalled, left = _fitting(context.recalled, share)
     earlier, _ = _fitting(context.earlier, left)
@@ -304,7 +304,7 @@ def _with_note(turns: list[Turn], dropped: int) -> list[Turn]:
 
 
 def words_of(*texts: str) -> int:
-    """About the tokens of short texts, rather too many than too few."""
+    """Return about the tokens of short texts, rather too many than too few."""
     return sum(len(_PIECE.findall(text)) for text in texts)
 
 
@@ -332,7 +332,9 @@ def complaint(target: Target, needed: int) -> str:
 def notes(
     target: Target, offered: OfferedTools, index: tuple[Index, Index], left_out: int
 ) -> Mapping[str, str]:
-    """What `why-tokens` says of the parts, by their source. `index`: the skills, whole and cut."""
+    """Return what `why-tokens` says of the parts, by their source. `index`: the skills, whole and
+    cut.
+    """
     said = {"instructions": f"fitted to a window of {target.context_tokens:,} tokens"}
     if left_out:
         said["instructions"] += f"; {left_out} memories left out"

@@ -1,5 +1,4 @@
-"""What a prompt takes from outside the tape: the project's notes, the skills' index, the tools on
-offer.
+"""Sources of a prompt outside the tape: the project's notes, the skills' index, the tools on offer.
 
 The rule: it is stored by its content, once for the whole daemon, and the tape names it; so a run
 can be shown the same again.

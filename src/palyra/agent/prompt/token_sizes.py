@@ -1,5 +1,5 @@
-"""How large a conversation is, in tokens. Each turn is measured once: guessed from its length,
-counted only near the window.
+"""Sizes of conversations, in tokens. Each turn is measured once: guessed from its length, counted
+only near the window.
 
 The rule: what is sent fits. Far from the window a bound by bytes proves that without a tokenizer;
 near it every text is counted.
@@ -53,7 +53,7 @@ class Measure:
         return self._size(turn).tokens
 
     def most(self, turns: Iterable[Turn]) -> int:
-        """More tokens than this the turns cannot have."""
+        """Return the most tokens that the turns can have."""
         return sum(self._size(turn).most for turn in turns)
 
     def _size(self, turn: Turn) -> _Size:

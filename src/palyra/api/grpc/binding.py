@@ -107,7 +107,7 @@ def _converted(values: dict[str, Any], type_: Any) -> Any:
 
 
 def _writing(route: Route[Any, Any], kind: Kind, method: Any) -> Callable[[HttpResponse], bytes]:
-    """From the body that HTTP would send: the handlers are the same, and say what they say once."""
+    """Convert the body that HTTP would send: the handlers are the same, and say it all once."""
     message = GetMessageClass(method.output_type)
     types = {give.status: give.type for give in route.gives if give.type is not None}
     decoders = {status: msgspec.json.Decoder(type_).decode for status, type_ in types.items()}

@@ -1,5 +1,5 @@
-"""Between our structs and protobuf messages, by their shapes alone: no event and no verb is mapped
-by hand.
+"""Codec between our structs and protobuf messages, by their shapes alone: no event and no verb is
+mapped by hand.
 
 For each type a filler and a reader are made once. A filler leaves out what is empty: absent means
 empty, and null where a field may be null. A reader gives what is there as plain values, for msgspec
@@ -56,7 +56,7 @@ _encode = msgspec.json.Encoder(enc_hook=str).encode
 
 @cache
 def filler(struct: Any) -> Fill:
-    """Puts a struct of this type into an empty message."""
+    """Return what puts a struct of this type into an empty message."""
     puts: list[tuple[Callable[[Any], Any], Fill]] = []
 
     def fill(message: Proto, value: Any) -> None:
@@ -179,7 +179,7 @@ def _items(message: Proto, name: str) -> Any:
 
 @cache
 def reader(fields: tuple[Field, ...]) -> Read:
-    """Gives a message's fields by name, those that are there."""
+    """Return what gives a message's fields by name, those that are there."""
     takes = [(each, _taker(each.shape, each)) for each in fields]
 
     def read(message: Proto) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def messages_of(batch: Batch) -> Sequence[bytes]:
 
 @lru_cache(maxsize=256)
 def _shared(batch: tuple[tuple[int, bytes], ...]) -> Sequence[bytes]:
-    """Made once for all who watch the same session: they are told the same at the same time."""
+    """Make this once for all who watch the same session: they are told the same at once."""
     return tuple(_made(batch))
 
 
@@ -136,7 +136,7 @@ class RunStream:
         self._writing = asyncio.Lock()
 
     async def run(self, patience_s: float) -> None:
-        """Until the client leaves; PalyraError if the stream cannot begin, or must end."""
+        """Run until the client leaves; PalyraError if the stream cannot begin, or must end."""
         opened = await self._open(patience_s)
         token = self._token
         await client_tokens.check(

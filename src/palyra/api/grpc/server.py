@@ -48,7 +48,7 @@ _CONNECTIONS = 1_024
 
 
 class GrpcServer:
-    """Serves an App's routes. `address` is where it listens, once it does."""
+    """Server of an App's routes. `address` is where it listens, once it does."""
 
     def __init__(self, app: App) -> None:
         self._app = app

@@ -1,10 +1,10 @@
-"""What those get who have no token: health and reflection, counted, and for everything else a
+"""Answers to callers without a token: health and reflection, counted, and for everything else a
 refusal at once.
 
 Strangers must not use up what others need.
 
-The daemon's certificate for gRPC, also after it was renewed: each new connection is shown the
-one that is good then.
+The daemon's certificate for gRPC, also after it was renewed: each new connection is shown the one
+that is good then.
 """
 
 import inspect
@@ -29,8 +29,8 @@ def of(certificates: "Certificates", pair: "Pair") -> Any:
     certificates.on_renewed.connect(lambda renewed: shown.append(_configuration(renewed)))
 
     def latest() -> Any:
-        """Called for each connection, on a thread of gRPC's: what it should show from now on, or
-        None for the same as before.
+        """Return what a connection should show from now on, or None for the same as before. Called
+        for each one, on a thread of gRPC's.
         """
         renewed, shown[:] = shown[1:], shown[-1:]
         return renewed[-1] if renewed else None
@@ -107,8 +107,8 @@ class Strangers:
 
 
 class Doorkeeper(grpc.aio.ServerInterceptor):  # type: ignore[misc]
-    """Refuses a call without a good token before anything that it brings has come: waiting for it
-    would hold a place.
+    """Interceptor that refuses a call without a good token before anything that it brings has come:
+    waiting for it would hold a place.
     """
 
     def __init__(

@@ -16,8 +16,8 @@ CONNECTION_WINDOW = 1 << 20
 
 
 class BoundedConnection(QuicConnection):
-    """Made from what aioquic's server makes, which knows no other class; so it has no state of its
-    own but this.
+    """Connection made from what aioquic's server makes, which knows no other class; so it has no
+    state of its own but this.
     """
 
     # Bytes by stream that were passed to a request and that it has not taken yet.
@@ -37,7 +37,7 @@ class BoundedConnection(QuicConnection):
 
     @property
     def peer(self) -> tuple[str, int]:
-        """Where the peer is now, proven by an answer from there. It may move."""
+        """Return where the peer is now, proven by an answer from there. It may move."""
         path = self._network_paths[0]
         return path.addr[0], path.addr[1]
 
@@ -74,8 +74,8 @@ class BoundedConnection(QuicConnection):
 
 
 class BoundedH3(H3Connection):
-    """Without a table that the peer fills: with one, a few bytes stand for kilobytes of headers,
-    again and again.
+    """HTTP/3 without a table that the peer fills: with one, a few bytes stand for kilobytes of
+    headers, again and again.
     """
 
     def _init_connection(self) -> None:

@@ -87,7 +87,7 @@ class Http3(MeteredServer):
                 del self._by_place[place]
 
     async def end(self) -> None:
-        """What is being answered is still answered, for a moment."""
+        """End the server; what is being answered is still answered, for a moment."""
         if tasks := [task for each in self._places for task in each.answering]:
             await asyncio.wait(tasks, timeout=_GRACE_S)
             # What they sent last leaves with the next turn of the loop.

@@ -103,7 +103,7 @@ def begin(state: CliState, folder: str, label: str = "") -> Session:
 
 
 def check_folder(folder: str, home: Path) -> None:
-    """Whether an agent can work here, before a daemon is started that would only refuse."""
+    """Raise Forbidden if no agent can work here, before a daemon starts that would only refuse."""
     own = os.path.realpath(home)
     if (
         folder == "/"

@@ -77,12 +77,12 @@ class InputLine:
 
     @property
     def in_use(self) -> bool:
-        """Whether the person is writing a message or searching the history."""
+        """Return whether the person is writing a message or searching the history."""
         return bool(self._buffer.text) or get_app().layout.is_searching
 
     @property
     def menu_is_open(self) -> bool:
-        """Whether the menu or the search takes the room below the line."""
+        """Return whether the menu or the search takes the room below the line."""
         return bool(self._buffer.complete_state) or get_app().layout.is_searching
 
     def clear(self) -> None:
@@ -257,7 +257,7 @@ class _Completer(Completer):
 
 
 class _Harmless(Processor):
-    """Shows control and direction characters, which a paste may contain, as escapes."""
+    """Display of control and direction characters, which a paste may contain, as escapes."""
 
     def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
         fragments = transformation_input.fragments

@@ -368,9 +368,7 @@ class Chat:
             self._waiting = False
 
     def _listen(self) -> None:
-        """Be connected before speaking, if that takes no time: then no word of the answer can be
-        missed.
-        """
+        """Connect before speaking if that takes no time: then no word of the answer is missed."""
         self._show_held()
         deadline = time.monotonic() + _LISTEN_S
         while self._watcher and self._link == "" and time.monotonic() < deadline:
@@ -379,7 +377,7 @@ class Chat:
                 self._show_held()
 
     def start_daemon(self) -> None:
-        """When the one we talked to belonged to somebody who left."""
+        """Start a daemon when the one we talked to belonged to somebody who left."""
         if self._link not in ("lost", "ended"):
             raise Conflict("the daemon runs already")
         self.say("starting the daemon; it ends with this chat")

@@ -14,7 +14,7 @@ _TITLE = 48
 
 
 class NameChoices:
-    """Asked on a thread of its own while a person types; what was listed is kept for a moment."""
+    """Names asked for on a thread of its own while a person types; they are kept for a moment."""
 
     def __init__(self, api: Client) -> None:
         self._api = api

@@ -101,7 +101,7 @@ class Screen:
 
     @property
     def counting(self) -> bool:
-        """Whether the status changes by itself as time goes by."""
+        """Return whether the status changes by itself as time goes by."""
         counting = self.meter.counting or self._retry[1] or self.waiting_run
         return bool(self.busy and counting)
 

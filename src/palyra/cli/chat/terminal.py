@@ -270,7 +270,7 @@ class Terminal:
 
     @property
     def midway(self) -> bool:
-        """Whether words are being said right now, in the middle of a line."""
+        """Return whether words are being said right now, in the middle of a line."""
         return bool(self._said) and not self._said[-1].endswith("\n")
 
     def _write(self) -> None:

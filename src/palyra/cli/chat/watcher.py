@@ -1,4 +1,4 @@
-"""Watches a session from a thread of its own, so that the chat can wait for keys and for events at
+"""Watcher of a session on a thread of its own, so that the chat can wait for keys and for events at
 once.
 """
 

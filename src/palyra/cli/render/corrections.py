@@ -1,4 +1,4 @@
-"""What people see when a model is told that its reply cannot be used."""
+"""Texts that people see when a model is told that its reply cannot be used."""
 
 from typing import Final
 

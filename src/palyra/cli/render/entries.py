@@ -1,6 +1,4 @@
-"""What an event looks like on a terminal. Chat, ask, approvals and the journal draw the same thing
-the same way.
-"""
+"""Events on a terminal. Chat, ask, approvals and the journal draw the same thing the same way."""
 
 import time
 from collections.abc import Mapping
@@ -89,7 +87,7 @@ def change_lines(style: Style, changes: tuple[FileChange, ...]) -> list[str]:
 
 
 def said_lines(style: Style, text: str, width: int, *styles: str) -> list[str]:
-    """What a person said, behind their prompt. Much of it is cut: they know what they said."""
+    """Return a person's words, behind their prompt. Much is cut: they know what they said."""
     lines = (
         Prose(style, lambda: width, base=styles, markdown=False, indent=2)
         .whole(text.strip("\n"))
@@ -115,7 +113,7 @@ def wrapped(style: Style, text: str, width: int, *styles: str) -> list[str]:
 def approval_lines(
     style: Style, request: ApprovalRequested, *, width: int = 0, details: bool = False
 ) -> list[str]:
-    """What a person must know before saying yes: what, how dangerous and why; with `details`,
+    """Return what a person must know before approving: what, how dangerous and why; with `details`,
     everything else that is known.
     """
     what = {"in_doubt": "may have run", "budget": "needs more budget"}.get(request.about)
@@ -161,8 +159,8 @@ def _details(style: Style, request: ApprovalRequested, width: int) -> list[str]:
 
 
 def _flow_lines(request: ApprovalRequested) -> list[str]:
-    """What the agent has read that matters here: what may have asked for this call, and what could
-    go where.
+    """Return what the agent has read that matters here: what may have asked for this call, and what
+    could go where.
     """
     flow, label = request.flow, request.label
     if flow is None:
@@ -238,7 +236,7 @@ def read(entry: Entry) -> events.AnyEvent | None:
 
 
 def said(event: InputReceived) -> str:
-    """What a person said, and the names of what came with it."""
+    """Return what a person said, and the names of what came with it."""
     attached = ", ".join(each.name for each in event.attachments)
     return f"{event.text}\n[attached: {attached}]" if attached else event.text
 
@@ -296,7 +294,7 @@ def summary(entry: Entry, width: int = 0) -> str:
 
 
 def edited_lines(style: Style, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """What a person made of proposed arguments, as a diff of each one that is different."""
+    """Return a person's edit of proposed arguments, as a diff of each one that is different."""
     body: list[str] = []
     for name in dict.fromkeys((*before, *after)):
         if before.get(name) != after.get(name):

@@ -80,13 +80,13 @@ class Prose:
         self._table: list[str] = []
 
     def feed(self, text: str) -> str:
-        """What can be shown now that this has come too."""
+        """Return what can be shown now that this has come too."""
         self._raw = self._raw[self._at :] + clean(text)
         self._at = 0
         return self._take(last=False)
 
     def end(self) -> str:
-        """What was still held back."""
+        """Return what was still held back."""
         shown = self._take(last=True)
         self._begin()
         return shown
@@ -95,7 +95,7 @@ class Prose:
         return self.feed(text) + self.end()
 
     def broken(self) -> None:
-        """Something else was said: we are at the beginning of a line."""
+        """Note that something else was said: we are at the beginning of a line."""
         self._column = 0
 
     def _take(self, *, last: bool) -> str:
@@ -261,8 +261,8 @@ class Prose:
         return True
 
     def _window(self, start: int) -> tuple[int, bool]:
-        """Where looking for the other half of a mark ends, and whether that is all there will
-        be.
+        """Return where looking for the other half of a mark ends, and whether that is all there
+        will be.
         """
         newline = self._raw.find("\n", start, start + _REACH)
         end = newline if newline >= 0 else min(len(self._raw), start + _REACH)

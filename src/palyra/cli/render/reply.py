@@ -106,7 +106,7 @@ class ReplyText:
         self._current = ""
 
     def started(self, run_id: str) -> None:
-        """We began this run, and were listening: none of its pieces can be missing."""
+        """Note that we began this run, and were listening: none of its pieces can be missing."""
         self._ours.add(run_id)
 
     def began_again(self) -> None:
@@ -128,8 +128,8 @@ class ReplyText:
             self._show()
 
     def so_far(self, run_id: str, turn: int, text: str) -> None:
-        """Everything the turn has said: what was missed is there again, and no piece behind it can
-        be missing.
+        """Take everything the turn has said: what was missed is there again, and no piece behind it
+        can be missing.
         """
         self._doubt = False
         if self._turn != (run_id, turn):

@@ -85,7 +85,7 @@ def _examine(state: CliState, *, online: bool) -> Iterator[DoctorCheck]:
 
 
 def _tried(state: CliState, *, kills: int, attack: bool) -> Iterator[DoctorCheck]:
-    """On a daemon of its own: what is real is left alone."""
+    """Try on a daemon of its own: what is real is left alone."""
     # Here, because nobody else needs it.
     from palyra.serve.trials import attack as attacks
     from palyra.serve.trials import daemon as crash
@@ -130,7 +130,7 @@ def _alone(state: CliState) -> Iterator[DoctorCheck]:
 def _looked(
     state: CliState, look: Callable[[CliState], Iterator[DoctorCheck]]
 ) -> Iterator[DoctorCheck]:
-    """What a check finds; that it cannot look is a finding too."""
+    """Yield what a check finds; that it cannot look is a finding too."""
     try:
         yield from look(state)
     except (OSError, PalyraError) as error:

@@ -1,4 +1,4 @@
-"""What doctor looks at where no daemon answers, and what only the command line can see: the daemon
+"""Checks of doctor where no daemon answers, and of what only the command line can see: the daemon
 from outside.
 """
 

@@ -136,7 +136,7 @@ def serve(state: CliState, port: int | None, quic: bool, grpc: bool, lifeline: b
 
 
 def _with_grpc(wanted: bool) -> None:
-    """Said to this process and to the daemon it starts, like any other setting."""
+    """Tell this process and the daemon that it starts, like any other setting."""
     if wanted:
         os.environ["PALYRA_SERVER__GRPC"] = "true"
 

@@ -16,7 +16,7 @@ _SECRETS = ("passphrase", "access_key", "secret_key")
 
 
 def objection(key: str, value: Any) -> str:
-    """What is wrong with one value of the right type. Never repeats the value."""
+    """Return what is wrong with one value of the right type, never repeating the value."""
     if not value:
         return ""
     if key in ("every", "drill"):

@@ -1,5 +1,5 @@
-"""What the file says about budgets and about who is asked: what contradicts itself, and the same as
-the runtime's own types.
+"""Settings of budgets and of who is asked: what contradicts itself, and the same as the runtime's
+own types.
 """
 
 from collections.abc import Iterator

@@ -57,7 +57,7 @@ def good_name(name: str) -> bool:
 
 
 def objection(key: str, value: Any) -> str:
-    """What is wrong with one value of the right type. Never repeats the value."""
+    """Return what is wrong with one value of the right type, never repeating the value."""
     match key:
         case "settings" if not all(_SETTING.match(each) for each in value):
             return 'each must be written as "name=value"'

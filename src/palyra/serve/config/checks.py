@@ -1,5 +1,5 @@
-"""What makes a well-formed configuration wrong or worth a word: rules about one value, about
-several, and the nearest right name.
+"""Checks for what makes a well-formed configuration wrong or worth a word: rules about one value,
+about several, and the nearest right name.
 
 No message repeats a value, because a value in the wrong place may be a secret.
 """
@@ -48,7 +48,7 @@ _REFERENCE = (
 
 
 def objection(path: tuple[str, ...], value: Any) -> str:
-    """What is wrong with one value of the right type. Never repeats the value."""
+    """Return what is wrong with one value of the right type, never repeating the value."""
     if path[0] == "mcp":
         return mcp.objection(path[-1], value)
     if path[0] == "backups":

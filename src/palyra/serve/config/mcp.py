@@ -40,7 +40,7 @@ def is_reference(value: str) -> bool:
 
 
 def objection(key: str, value: Any) -> str:
-    """What is wrong with one value of the right type. Never repeats the value."""
+    """Return what is wrong with one value of the right type, never repeating the value."""
     match key:
         case "env" if not all(_VARIABLE.match(each) for each in value):
             return 'each must be written as "NAME=value"'
@@ -127,8 +127,8 @@ def references(server: McpServer, key: str) -> Iterator[str]:
 
 
 def servers(config: Config) -> "dict[str, ServerConfig]":
-    """What the client is told. Values are references still: they are looked up when a server is
-    started.
+    """Return the servers for the client. Values are references still: they are looked up when a
+    server is started.
     """
     if not config.mcp:
         return {}

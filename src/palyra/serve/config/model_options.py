@@ -1,4 +1,6 @@
-"""What the settings tell models besides the prompt, and what of it a provider cannot be told."""
+"""Options that the settings give models besides the prompt, and those that a provider cannot be
+told.
+"""
 
 from collections.abc import Iterator
 
@@ -25,7 +27,9 @@ def of(section: Provider | ModelOptions) -> CallOptions:
 
 
 def for_model(config: Config, provider: str, settings: Provider, model: str) -> CallOptions:
-    """Those of the provider, and over them those that name the model, in the order of the file."""
+    """Return the provider's options, and over them those that name the model, in the order of the
+    file.
+    """
     options = of(settings)
     for section in config.model_options.values():
         if f"{provider}/{model}" in section.models:

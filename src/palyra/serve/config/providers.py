@@ -1,5 +1,4 @@
-"""Which providers there are and which model is the default: what the file says, then what is found,
-then the demo model.
+"""Providers and the default model: what the file says, then what is found, then the demo model.
 
 A section in the file wins over a finding of the same name; a default in the file is never
 overruled.
@@ -61,8 +60,8 @@ class ChosenModels(Struct, frozen=True, kw_only=True):
 
 
 def detect(env: Mapping[str, str], ollama_models: list[str] | None) -> list[Detected]:
-    """What the environment offers. `ollama_models` is what a local Ollama answered, None if there
-    is none.
+    """Return what the environment offers. `ollama_models` is what a local Ollama answered, None if
+    there is none.
     """
     found: list[Detected] = []
     if env.get("OPENAI_API_KEY"):

@@ -1,4 +1,4 @@
-"""How the settings give a model its tools: for its provider, and for it alone."""
+"""Settings of how a model gets its tools: for its provider, and for it alone."""
 
 from collections.abc import Callable
 from hashlib import sha256
@@ -29,6 +29,6 @@ def modes(provider: Provider) -> Callable[[str], ToolMode]:
 
 
 def digest(provider: Provider) -> str:
-    """Stands for the settings on which it depends whether a model takes tools."""
+    """Return a digest of the settings on which it depends whether a model takes tools."""
     told = (provider.kind, provider.base_url, provider.tools, provider.tools_of)
     return sha256(msgspec.json.encode(told)).hexdigest()[:16]

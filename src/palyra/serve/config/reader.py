@@ -1,5 +1,5 @@
-"""Reads the one TOML file and the environment into a Config, strictly: every problem is reported at
-once, by name and line.
+"""Reader of the one TOML file and the environment into a Config, strictly: every problem is
+reported at once, by name and line.
 
 A wrong key is an error and never falls back to a default; a value that may be a secret is never
 repeated in a message.
@@ -80,14 +80,14 @@ def load(home: Path, env: Mapping[str, str]) -> Loaded:
 
 
 def check(home: Path, env: Mapping[str, str]) -> tuple[ConfigProblem, ...]:
-    """What is wrong with the configuration; nothing, if it is empty."""
+    """Return what is wrong with the configuration; empty: nothing is."""
     reader = _read(home, env)
     reader.config()
     return tuple(reader.problems)
 
 
 def check_text(path: Path, text: str) -> tuple[ConfigProblem, ...]:
-    """What would be wrong if this were the file."""
+    """Return what would be wrong if this were the file."""
     reader = _Reader(str(path))
     reader.file(text)
     reader.config()
@@ -243,7 +243,7 @@ def _read(home: Path, env: Mapping[str, str]) -> "_Reader":
 
 
 class _Reader:
-    """Collects good values and problems side by side, so that one problem never hides another."""
+    """Collector of good values and problems side by side: one problem never hides another."""
 
     def __init__(self, path: str) -> None:
         self.values: dict[tuple[str, ...], tuple[Any, str]] = {}

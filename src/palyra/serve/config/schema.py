@@ -429,7 +429,7 @@ def _setting(path: Path, field: msgspec.structs.FieldInfo) -> SettingLeaf:
 
 
 def _accepts(kind: msgspec.inspect.Type) -> str:
-    """What a value must be, in words."""
+    """Return what a value must be, in words."""
     match kind:
         case msgspec.inspect.Metadata(type=inner):
             return _accepts(inner)

@@ -1,4 +1,4 @@
-"""What every table of the settings file is made of, and the tables for listeners, models,
+"""Parts that every table of the settings file is made of, and the tables for listeners, models,
 providers, MCP servers, channels, policies and approvals.
 """
 

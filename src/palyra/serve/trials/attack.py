@@ -123,7 +123,7 @@ def trial(home: Path, env: Mapping[str, str]) -> Iterator[DoctorCheck]:
 
 
 class _Found:
-    """What came of the attempts of one kind."""
+    """Results of the attempts of one kind."""
 
     def __init__(self) -> None:
         self._held = 0
@@ -184,7 +184,7 @@ def _said(here: TrialDaemon, text: str) -> str:
 
 
 def _planted(here: TrialDaemon) -> list[str]:
-    """What lies where nothing of its may lie; removed, so that the next attempt stands for
+    """Remove and return what lies where nothing may lie, so that the next attempt stands for
     itself.
     """
     found = [name for name in PLANTED if (here.folder / name).exists()]

@@ -86,7 +86,7 @@ class TrialDaemon:
         self.api = Client.over(Api(lambda: discovery.discover(self.home, {})))
 
     def play(self, script: Script) -> None:
-        """What its model says and does, by what sets it off; before it is started."""
+        """Set what the daemon's model says and does, by what sets it off; before it is started."""
         (self.home / _SCRIPT).write_bytes(msgspec.json.encode(script))
 
     def start(self) -> None:
@@ -100,7 +100,7 @@ class TrialDaemon:
         return self._process.pid
 
     def kill(self) -> None:
-        """As a power cut would."""
+        """Kill the daemon as a power cut would."""
         assert self._process is not None
         self._process.kill()
         self._process.wait(_LONGEST_S)
@@ -245,7 +245,7 @@ def trial(
 
 
 def _account(here: TrialDaemon, ended: list[tuple[str, str]]) -> tuple[list[str], set[str]]:
-    """What is not as it was promised, and which tools were not let."""
+    """Return what is not as it was promised, and which tools were denied."""
     problems: list[str] = []
     denied: set[str] = set()
     lines = {name: Counter(_lines(here.work / name)) for name in ("once.txt", "reversible.txt")}

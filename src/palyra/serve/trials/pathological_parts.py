@@ -1,5 +1,5 @@
-"""What else reads texts that others wrote, one reader each: Markdown, splitting, diffs, pages,
-documents, policies, search.
+"""Readers of other texts that others wrote: Markdown, splitting, diffs, pages, documents, policies,
+search.
 """
 
 import io
@@ -135,7 +135,7 @@ PATTERNS = (
 
 
 def _values(text: str) -> None:
-    """What a page or a file showed, by which the values of later calls are judged."""
+    """Index what a page or a file showed, by which the values of later calls are judged."""
     ShownIndex().add([ShownSpan(1, "untrusted", ("page",), text)])
 
 
@@ -145,7 +145,7 @@ def _orders(text: str) -> None:
 
 
 def _wishes(text: str) -> None:
-    """What a person said, read for what is worth keeping."""
+    """Read what a person said for what is worth keeping."""
     for sentence in sentences(own_words(text)):
         is_telling(sentence)
         rules.of_sentence(sentence, Label())

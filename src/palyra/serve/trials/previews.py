@@ -31,8 +31,8 @@ _FENCE = re.compile(r"^(`{3,})(?:diff|sh)?$", re.MULTILINE)
 
 
 class Hostile(NamedTuple):
-    """What a call carries. `tool`: whose call it is; those that would send something are judged
-    without a daemon.
+    """Content of a hostile call. `tool`: whose call it is; those that would send something are
+    judged without a daemon.
     """
 
     text: str
@@ -124,7 +124,7 @@ def _call(at: int, hostile: Hostile) -> dict[str, Any]:
 
 
 def _found(names: Sequence[str], told: Sequence[AnyEvent]) -> dict[str, str]:
-    """What is wrong with each call that was asked about or refused. The first call made the
+    """Return what is wrong with each call that was asked about or refused. The first call made the
     conversation untrusted.
     """
     requests = {event.call_id: event for event in told if isinstance(event, ApprovalRequested)}

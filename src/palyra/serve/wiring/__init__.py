@@ -1,1 +1,1 @@
-"""How the daemon's parts are made from its settings; `app` puts them together."""
+"""The daemon's parts, made from its settings; `app` puts them together."""

@@ -20,8 +20,8 @@ _PLACES = ("api", "homeserver", "imap", "smtp", "ca")
 def settings(
     new: NewChannel, before: ChannelSection | None
 ) -> tuple[dict[str, str], list[NewSecret]]:
-    """What is written into the file, and what goes into the vault beside it. InvalidInput if
-    something is missing or unknown.
+    """Return what is written into the file, and what goes into the vault beside it. Raise
+    InvalidInput if something is missing or unknown.
     """
     kind = registry.find(new.kind)
     if before is not None and before.kind != new.kind:

@@ -128,7 +128,7 @@ class Daemon:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What whoever starts or looks at the daemon should know."""
+        """Return what whoever starts or looks at the daemon should know."""
         return self.notes_of(self.loaded)
 
     def notes_of(self, loaded: Loaded) -> tuple[str, ...]:
@@ -249,7 +249,7 @@ async def _kernel(
     providers: Mapping[str, ModelProvider],
     policy_folder: Path,
 ) -> None:
-    """What decides, what can be done, who answers, and what knows the sessions."""
+    """Make what decides, what can be done, who answers, and what knows the sessions."""
     home, given, db = loaded.home, loaded.config, ground.db
     policy = w.add(PolicyStore(policy_folder, given.policy.preset))
     shadow = w.add(ShadowSlot(open_shadow(given.policy.shadow, policy_folder, given.policy.preset)))

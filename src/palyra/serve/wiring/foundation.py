@@ -1,4 +1,4 @@
-"""What everything else stands on: the daemon's folders, its keys, its journal and the redactor."""
+"""Foundation of everything else: the daemon's folders, its keys, its journal and the redactor."""
 
 import os
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from palyra.tools.paths import PathGuard
 
 @dataclass(frozen=True)
 class Foundation:
-    """What everything else stands on. Nothing that works for somebody gets into the `forbidden`
+    """Foundation of everything else. Nothing that works for somebody gets into the `forbidden`
     folders: they are the daemon's.
     """
 

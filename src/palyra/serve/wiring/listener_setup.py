@@ -1,4 +1,4 @@
-"""Which settings open and close listeners, and what is refused before it is written: a daemon that
+"""Settings that open and close listeners, and what is refused before it is written: a daemon that
 others could read, or that could not start again.
 """
 

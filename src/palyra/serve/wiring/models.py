@@ -1,4 +1,4 @@
-"""Who answers: the configured providers, their models, and who condenses a conversation."""
+"""Models that answer: the configured providers, their models, and who condenses a conversation."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -97,7 +97,7 @@ def _known(models: Models, name: str, key: str) -> Target:
 
 
 def _costs_nothing(settings: Provider) -> bool:
-    """What runs on this machine."""
+    """Return whether it runs on this machine."""
     return settings.kind in BUILT_IN or urlsplit(settings.base_url).hostname in _THIS_MACHINE
 
 

@@ -32,7 +32,7 @@ class ProviderSearch:
         self._in_force = in_force
 
     async def found(self) -> list[FoundProvider]:
-        """What could be set up: servers on this machine first, then keys in the environment."""
+        """Return what could be set up: servers on this machine, then keys in the environment."""
         places = servers.usual_places(self._env)
         answers = await asyncio.gather(
             *(servers.examine(each, self._asking("", "openai-chat", _HERE_S)) for each in places)
@@ -42,8 +42,8 @@ class ProviderSearch:
         return [self._known(each) for each in (*_named_apart(list(local.values())), *keys)]
 
     async def models_of(self, new: NewProvider, key: str) -> FoundProvider:
-        """What a provider offers, as it says itself; without models and with advice if it does not
-        say.
+        """Return what a provider offers, as it says itself; without models and with advice if it
+        does not say.
         """
         homes = {str(kind): home for kind, home in HOMES.items()}
         base_url = new.base_url or homes.get(new.kind, "")

@@ -37,7 +37,7 @@ class RehearsedStep(Struct, frozen=True):
 
 
 class UpgradeRehearsal(Struct, frozen=True, kw_only=True):
-    """How an upgrade would go. `version` and `schema` are those it leads to."""
+    """Result of a rehearsed upgrade. `version` and `schema` are those it leads to."""
 
     ok: bool
     version: str
@@ -117,7 +117,7 @@ class _Rehearsing:
         self._told(self._steps[-1])
 
     def _attempt(self, name: str, work: Callable[[], tuple[State, str]]) -> bool:
-        """What fails is a finding of the rehearsal, not its end."""
+        """Run a step; a failure is a finding of the rehearsal, not its end."""
         try:
             state, detail = work()
         except (PalyraError, OSError) as error:

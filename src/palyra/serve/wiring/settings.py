@@ -1,4 +1,4 @@
-"""What the config says to the kernel and to each feature, as values of theirs."""
+"""Settings of the kernel and of each feature, from the config, as values of theirs."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -207,7 +207,7 @@ def browser_checks(given: Config, env: Mapping[str, str]) -> Iterator[DoctorChec
 
 
 def exposure(given: Config) -> Exposure:
-    """Who can reach a daemon with these settings."""
+    """Return who can reach a daemon with these settings."""
     server = given.server
     return Exposure(
         host=server.host,

@@ -112,7 +112,7 @@ class FileSetup:
         return self._secrets
 
     def providers(self, now_ms: int) -> list[ProviderInfo]:
-        """Those that run, and those that the file has since."""
+        """Return the providers that run, and those that the file has since."""
         written = config.load(self._home, self._env).config
         healthy = self._models.health(now_ms)
         default = written.models.default or self._chosen.default
@@ -372,7 +372,7 @@ class FileSetup:
         )
 
     def _settings_of(self, new: NewProvider) -> Provider:
-        """What the provider is or will be in the settings, as far as a call depends on it."""
+        """Return the provider's settings, present or future, as far as a call depends on them."""
         known = self._written(new.name) or self._chosen.providers.get(new.name)
         if known is None or not same_party(known, new):
             return Provider(kind=new.kind, base_url=new.base_url)
@@ -467,8 +467,8 @@ class FileSetup:
             return done
 
     async def use_preset(self, by: str, preset: PresetName) -> None:
-        """In force at once, and after every start. What does not load with it is refused before
-        anything is written.
+        """Put a preset in force at once, and after every start. What does not load with it is
+        refused before anything is written.
         """
         async with self._turn:
             if problems := await asyncio.to_thread(store.check, self._policy.folder, preset):

@@ -98,8 +98,8 @@ def to_look_at(loaded: Loaded) -> Catalogue:
 def browsers(
     given: Config, env: Mapping[str, str], resolver: Resolver, sandbox: Sandbox, offer: Catalogue
 ) -> BrowserPool | None:
-    """Where Playwright and Chromium are installed, the browser tools are on offer; a browser starts
-    with the first page.
+    """Offer the browser tools where Playwright and Chromium are installed; a browser starts with
+    the first page.
     """
     installed = discovery.find(env, given.browser.chromium) if given.browser.enabled else None
     if not isinstance(installed, discovery.Installed):
