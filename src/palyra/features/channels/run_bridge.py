@@ -330,7 +330,7 @@ class Submitting:
         self.freed(pending.place.connector, pending.session_key)
 
     async def _settle(self, run_id: str) -> None:
-        """If a run has ended, answer with its outcome."""
+        """Answer with the outcome of a run that has ended."""
         while True:
             try:
                 ended = await self._db.write(partial(self._answer, run_id=run_id))
