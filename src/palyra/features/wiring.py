@@ -1,4 +1,4 @@
-"""How a feature is wired: what it is given, and where it says what it brings.
+"""Wiring of a feature: what it is given, and where it says what it brings.
 
 A feature's package has `async def wire(w)`. It runs once, before there is a loop: it makes the
 feature's services and fills the loop's ports. What needs the gateway or the runs comes later, by

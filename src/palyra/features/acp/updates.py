@@ -69,7 +69,7 @@ End = RunCompleted | RunFailed | RunCancelled
 
 
 class Updates:
-    """What an editor is to be told about one session; `take` gives it and forgets it."""
+    """Updates that an editor gets about one session; `take` returns and drops them."""
 
     def __init__(self, workspace: str) -> None:
         self._workspace = workspace
@@ -105,8 +105,8 @@ class Updates:
             self._think((delta.run_id, delta.turn), delta.reasoning, whole=delta.whole)
 
     def entry(self, entry: Entry, *, replay: bool = False) -> None:
-        """What a stored entry adds. In a `replay`, what people said is told too; else the editor
-        has it.
+        """Add the updates of a stored entry. A `replay` includes what people said; otherwise the
+        editor has it.
         """
         match events.decode(entry.event):
             case InputReceived(text=text) if replay:
@@ -201,7 +201,7 @@ class Updates:
         )
 
     def preview(self, preview: Preview) -> list[Content]:
-        """What a person is shown before they say yes."""
+        """Return what a person is shown before they approve."""
         found = self._diff(preview.body) if preview.kind == "diff" else None
         return found or [
             tool_content(
@@ -231,7 +231,7 @@ class Updates:
 
 
 def asked_of(entry: Entry) -> ApprovalRequested | None:
-    """What an entry asks a person, in the run itself or in one that works for it."""
+    """Return the approval that an entry asks for, in the run itself or in a subagent's run."""
     match events.decode(entry.event):
         case ApprovalRequested() as request:
             return request

@@ -36,8 +36,8 @@ _MOST_CONTENTS = 64 << 20
 
 
 class ArchiveHeader(Struct, frozen=True):
-    """How an archive is encrypted: `cipher` is `none` or `aes-256-gcm`, `salt` and `cost` make the
-    key from the passphrase.
+    """Encryption parameters of an archive: `cipher` is `none` or `aes-256-gcm`; `salt` and `cost`
+    derive the key from the passphrase.
     """
 
     cipher: str
@@ -209,7 +209,7 @@ def _key(passphrase: str, header: ArchiveHeader) -> bytes:
 
 
 class _SealedWriter:
-    """Seals what is written, piece by piece."""
+    """Writer that seals what is written, piece by piece."""
 
     def __init__(self, file: IO[bytes], sealing: Sealing, head: bytes) -> None:
         self._file = file
@@ -239,7 +239,7 @@ class _SealedWriter:
 
 
 class _SealedReader(io.RawIOBase):
-    """Opens pieces in their order, to the last."""
+    """Reader that opens pieces in their order, to the last."""
 
     def __init__(self, file: IO[bytes], sealing: Sealing, head: bytes, archive: Path) -> None:
         self._file = file

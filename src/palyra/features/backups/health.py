@@ -1,4 +1,4 @@
-"""What the watchdog and the doctor see of backups: one that failed, is overdue, or could not be
+"""Backup checks of the watchdog and the doctor: one that failed, is overdue, or could not be
 restored.
 """
 

@@ -121,8 +121,8 @@ def keep_home(home: Path, target: Path, *, policies: Path | None = None) -> Copy
 
 
 def files_of(home: Path, policies: Path | None = None) -> Iterator[tuple[str, Path]]:
-    """Every file of a home but its journal, as (its path there, where it is). A link is taken for
-    the file that it leads to; what is neither is left out.
+    """Yield every file of a home but its journal, as (its path there, where it is). A link is taken
+    for the file that it leads to; what is neither is left out.
     """
     for name in FILES:
         if (home / name).is_file():

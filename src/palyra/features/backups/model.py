@@ -1,4 +1,4 @@
-"""What is said about backups: settings, names, and how the last ones went."""
+"""Types of backups: settings, names, and the outcome of the last ones."""
 
 import re
 import time
@@ -45,8 +45,8 @@ class StoredBackup(Struct, frozen=True):
 
 
 class BackupContents(Struct, frozen=True, kw_only=True):
-    """What an archive says about itself. `files` are digests by path; `keys` says if the home's
-    secret keys are in it.
+    """Manifest of an archive. `files` are digests by path; `keys` says if the home's secret keys
+    are in it.
     """
 
     made_ms: int
@@ -100,8 +100,8 @@ class RestoredHome(Struct, frozen=True, kw_only=True):
 
 
 class BackupStatus(Struct, frozen=True, kw_only=True):
-    """How the last backup and the last drill went. `problem` is why the last try failed, with
-    `failures` tries in a row.
+    """Outcome of the last backup and the last drill. `problem` is why the last try failed, after
+    `failures` failed tries in a row.
     """
 
     last: MadeBackup | None = None

@@ -1,4 +1,4 @@
-"""Going back to the state from before the last upgrade, with what happened since exported.
+"""Rollback to the state from before the last upgrade, with what happened since exported.
 
 The rule: nothing is lost. The present home is copied whole before anything moves, and what was
 appended since the upgrade lies beside it as entries and as proof bundles.
@@ -59,7 +59,7 @@ class UpgradeCopy(Struct, frozen=True):
 
 
 class Rollback(Struct, frozen=True, kw_only=True):
-    """What a rollback does, or did. `exported` are the files with what happened since; `verified`
+    """Plan or result of a rollback. `exported` are the files with what happened since; `verified`
     is false where the present journal was wrong and was kept as it is.
     """
 

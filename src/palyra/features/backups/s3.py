@@ -155,7 +155,7 @@ class S3Target:
         self._ask("DELETE", name, {})
 
     def tidy(self, prefix: str) -> None:
-        """Nothing is ever cut short here."""
+        """Do nothing: no backup is ever cut short here."""
 
     def _ask(
         self,

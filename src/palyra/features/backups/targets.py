@@ -1,7 +1,7 @@
-"""Where backups go: a folder, an S3-compatible store, or another machine over SFTP.
+"""Backup targets: a folder, an S3-compatible store, or another machine over SFTP.
 
-The rule: a backup has its name only once it is whole. What was cut short has another name, and the
-next backup removes it.
+The rule: a backup has its name only once it is complete. An interrupted one has another name, and
+the next backup removes it.
 """
 
 import os
@@ -24,7 +24,7 @@ from palyra.store.sqlite import sync_folder
 
 
 class BackupTarget(Protocol):
-    """Somewhere backups lie. Everything blocks; what goes wrong is Unavailable."""
+    """Target where backups lie. Everything blocks; what goes wrong is Unavailable."""
 
     name: str
 

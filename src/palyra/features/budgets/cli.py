@@ -106,7 +106,7 @@ def _table(state: CliState, by: str, rows: Sequence[UsageRow]) -> None:
 
 
 def cost(row: UsageRow) -> str:
-    """What is not known is said to be unknown, not free."""
+    """Return the cost as text. An unknown cost is shown as unknown, not as free."""
     if row.unpriced == row.calls:
         return "unknown"
     return formatting.money(row.cost_microusd) + ("+" if row.unpriced else "")

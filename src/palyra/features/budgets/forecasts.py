@@ -1,7 +1,7 @@
-"""What models will have cost: by the end of the month, from the trend of the last weeks; and for a
+"""Forecasts of model costs: until the end of the month, from the trend of the last weeks; and for a
 schedule, from its past runs.
 
-A forecast is a sum in plain sight: it says what it is made of, and how little that may be.
+A forecast is a plain sum: it says what it is made of, and how little that may be.
 """
 
 from collections.abc import Sequence
@@ -50,8 +50,8 @@ class SpendingForecast(Struct, frozen=True, kw_only=True):
 
 
 class RunForecast(Struct, frozen=True, kw_only=True):
-    """What one run will use, and so many; `runs` is how many past ones say so, 0: nobody knows
-    yet.
+    """Forecast for one run and for a number of runs; `runs` is how many past runs it is based on,
+    0: unknown.
     """
 
     runs: int
@@ -71,12 +71,12 @@ class Forecasts:
         self._clock = clock
 
     async def month(self, principal: str = "") -> SpendingForecast:
-        """Of one principal, or of everybody."""
+        """Return the forecast of one principal, or of everybody."""
         now_ms = self._clock.now_ms()
         return await self._db.read(lambda tx: month(tx, principal, now_ms))
 
     async def schedule(self, schedule_id: str, *, principal: str, times: int) -> RunForecast:
-        """What so many firings of a schedule will use. One that has never run is taken to be like
+        """Forecast a number of firings of a schedule. One that has never run is taken to be like
         the principal's other runs.
         """
         now_ms = self._clock.now_ms()
@@ -139,8 +139,8 @@ def _tokens(row: UsageRow | None) -> int:
 
 
 def _daily(values: list[int], left: float) -> float:
-    """What a day will use on average until the end: the line through the days before, or their mean
-    if they are few.
+    """Return the average use of a day until the end: the line through the days before, or their
+    mean if they are few.
     """
     count = len(values)
     if not count:
@@ -157,8 +157,8 @@ def _daily(values: list[int], left: float) -> float:
 
 
 def _band(values: list[int], daily: float, left: float) -> tuple[int, int]:
-    """Within what the rest of the month will lie with 80 %: by how far the days before strayed from
-    their mean. With fewer than two days nobody can say, and it may be anything from nothing to
+    """Return where the rest of the month will lie with 80 %: by how far the days before strayed
+    from their mean. With fewer than two days it is unknown, and may be anything from nothing to
     twice as much.
     """
     expected = daily * left
@@ -181,8 +181,8 @@ def schedule(tx: Tx, schedule_id: str, principal: str, times: int, now_ms: int) 
 
 
 def others_of(tx: Tx, principal: str, now_ms: int) -> list[RunUse]:
-    """What the last runs of a principal used, each with all that worked for it: the next of theirs
-    may be like them.
+    """Return the use of a principal's last runs, each with its subagents: the next may be like
+    them.
     """
     found: dict[str, RunUse] = {}
     asked = UsageFilter(principal=principal, since_ms=now_ms - WINDOW * DAY_MS)
@@ -202,7 +202,7 @@ def others_of(tx: Tx, principal: str, now_ms: int) -> list[RunUse]:
 
 
 def of_runs(runs: Sequence[RunUse], times: int, basis: str = "") -> RunForecast:
-    """What so many more like these will use. The one place where runs of a schedule become its
+    """Forecast a number of runs like these. The one place where runs of a schedule become its
     forecast.
     """
     if not runs:

@@ -1,4 +1,4 @@
-"""What models cost and what they may cost. Everybody sees their own; only an owner's token sees
+"""Costs of models and their limits. Everybody sees their own; only an owner's token sees
 everybody's and sets limits.
 """
 

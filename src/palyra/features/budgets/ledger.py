@@ -1,5 +1,5 @@
-"""What was spent and what is reserved, by account, in memory. What was spent is always what the
-journal's usage says, to the token.
+"""Spent and reserved amounts by account, in memory. The spent amount always equals the journal's
+usage, to the token.
 
 An account is read from the journal when it is first needed, and from then on grows with every
 commit. A reservation is in memory only. If the process dies with it, the next one finds on the tape
@@ -47,7 +47,7 @@ class Account:
 
 
 class LedgerReservation:
-    """What one call has reserved, in every account that it counts for."""
+    """Reservation of one call, in every account that it counts for."""
 
     __slots__ = ("accounts", "microusd", "tokens")
 
@@ -122,7 +122,7 @@ class Ledger:
             account.add(each)
 
     def add(self, spender: Spender, time_ms: int, new: Spent) -> None:
-        """Something was committed. An account that is not in memory reads it when it is needed."""
+        """Add a committed entry. An account that is not in memory reads it when it is needed."""
         for per, every in self._kinds:
             key = account_of(per, every, spender, time_ms)
             account = self._accounts.get(key) if key is not None else None
@@ -130,7 +130,7 @@ class Ledger:
                 account.add(new)
 
     def _forget_some(self) -> None:
-        """Nobody's reservation is forgotten; everything else can be read again."""
+        """Drop accounts without reservations: everything else can be read again."""
         if len(self._accounts) >= _MOST_ACCOUNTS:
             kept = {
                 key: each

@@ -248,8 +248,8 @@ class BudgetService:
         await freed
 
     def release(self, holder: str) -> None:
-        """Let go of what a call had reserved, whatever came of it. What it used is counted when it
-        is on the tape.
+        """Release what a call had reserved, whatever came of it. What it used is counted when it is
+        on the tape.
         """
         hold = self._holds.pop(holder, None)
         if hold is not None:
@@ -305,7 +305,7 @@ class BudgetService:
         )
 
     def learn(self, target: Target, counted: int, reported: int) -> None:
-        """What a provider reported for an input that was counted here."""
+        """Learn from a provider's token count of an input that was counted here."""
         if counted > 0 and reported > counted * self._errors.get(target.name, _COUNT_ERROR):
             self._errors[target.name] = min(_MOST_ERROR, reported / counted)
 
@@ -361,8 +361,8 @@ class BudgetService:
         self._combine()
 
     async def states(self, spender: Spender) -> list[BudgetState]:
-        """Each limit with the account of this spender, or of the one that it is about; without one
-        where it is about many.
+        """Return each limit with the account of this spender, or of the one that it is about;
+        without one where it is about many.
         """
         now_ms = self._clock.now_ms()
         states = []

@@ -292,7 +292,7 @@ class ApprovalPrompts:
         return "\n".join(done) or "none of these calls needs approval any more"
 
     def answered(self, resolved: ApprovalResolved) -> None:
-        """However it was answered: take the buttons away where it was asked."""
+        """Remove the buttons where it was asked, however it was answered."""
         self._aside(self._closed(resolved))
 
     async def _closed(self, resolved: ApprovalResolved) -> None:
@@ -323,8 +323,8 @@ class ApprovalPrompts:
         return await self._db.read(partial(approvals.listing, owner=who.principal, pending=True))
 
     async def recover(self, pending: list[AwaitedRun]) -> None:
-        """After a start: put the questions that were asked and not put, and close those that were
-        answered meanwhile.
+        """Recover after a start: put the questions that were asked and not put, and close those
+        that were answered meanwhile.
         """
 
         def step(tx: Tx) -> None:

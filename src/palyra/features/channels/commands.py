@@ -341,8 +341,8 @@ class Commands:
         )
 
     def _may_remember(self, session: Session, who: Who) -> bool:
-        """What somebody says of their own accord, for themselves, is their yes to the question that
-        policy would have asked.
+        """Return whether a note needs no approval: a person who asks for it themselves has approved
+        what policy would have asked.
         """
         spec = next((each for each in self._catalogue.specs() if each.name == "memory.write"), None)
         if spec is None:

@@ -101,7 +101,7 @@ class Connections:
         return line.connector if line is not None else None
 
     def called(self, name: str) -> tuple[str, ...]:
-        """What the agent is called there."""
+        """Return the names of the agent there."""
         line = self._lines.get(name)
         return line.me.names if line is not None else ()
 
@@ -120,7 +120,7 @@ class Connections:
         )
 
     def changed(self) -> None:
-        """Something that sending depends on is not what it was."""
+        """Announce a change of something that sending depends on."""
         before, self._changed = self._changed, asyncio.Event()
         before.set()
         self.on_change.send()
@@ -198,7 +198,7 @@ class Connections:
 
 
 class _Door:
-    """What a connector is given: see the contract."""
+    """The door that a connector is given: see the contract."""
 
     def __init__(self, connections: Connections, line: _Line) -> None:
         self._connections = connections

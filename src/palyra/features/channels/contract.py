@@ -1,5 +1,5 @@
-"""What every connector fulfils, and what it may rely on. The suite in
-tests/contract/channels/test_connector.py holds each one to it.
+"""The contract of every connector: what it must do, and what it may rely on. The suite in
+tests/contract/channels/test_connector.py checks each one.
 
 How to write a connector
 ------------------------
@@ -62,7 +62,7 @@ Mark = Literal["seen", "done", "refused"]
 
 
 class Abilities(Struct, frozen=True, kw_only=True):
-    """What the platform can do, beyond sending a text."""
+    """Features of the platform beyond sending a text."""
 
     threads: bool = False
     edit: bool = False
@@ -75,7 +75,7 @@ class Abilities(Struct, frozen=True, kw_only=True):
 
 
 class ConnectorLimits(Struct, frozen=True, kw_only=True):
-    """What one message may hold, and how many may be sent: `per_second` over all conversations,
+    """Limits of one message, and of the rate of sending: `per_second` over all conversations,
     `apart_ms` in one of them.
     """
 
@@ -115,7 +115,7 @@ class SentReceipt(Struct, frozen=True):
 
 
 class Me(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Who the agent is on the platform. `names` are what people write to mention it, as
+    """The agent's identity on the platform. `names` are what people write to mention it, as
     `@palyra`.
     """
 
@@ -167,7 +167,7 @@ class SendFailed(Exception):
 
 
 class Inbox(Protocol):
-    """What a connector is given: the only way in."""
+    """The interface given to a connector: the only way in."""
 
     async def connected(self, me: Me) -> None:
         """Say that the connection stands. What waits to be sent goes out from now on."""
@@ -260,8 +260,8 @@ class Setting(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class ConnectorSettings:
-    """What a connector is made from: its name, and its settings with every reference replaced by
-    what it stands for.
+    """Settings from which a connector is made: its name, and its settings with every reference
+    resolved.
     """
 
     name: str

@@ -170,7 +170,7 @@ class Holding:
         self._pump(connector)
 
     async def recover(self) -> None:
-        """What was held when the daemon stopped has waited long enough."""
+        """Recover held messages: those held when the daemon stopped have waited long enough."""
         for message in await self._db.read(partial(messages_rows.open_messages, state="held")):
             identify = partial(
                 registry.identify,

@@ -1,7 +1,7 @@
-"""What the watchdog and the doctor see of the channels: those that should be connected and are not.
+"""Channel checks of the watchdog and the doctor: those that should be connected and are not.
 
 A connection that is lost for a moment comes back by itself; one that stays away is an incident, and
-is made anew.
+is made again.
 """
 
 from collections.abc import Iterator, Sequence

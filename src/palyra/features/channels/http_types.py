@@ -26,8 +26,8 @@ class ChannelList(Struct, frozen=True):
 
 
 class KindInfo(Struct, frozen=True, kw_only=True):
-    """What a kind of channel needs: its settings, the permissions on its platform, and how to set
-    it up.
+    """Requirements of a kind of channel: its settings, the permissions on its platform, and how to
+    set it up.
     """
 
     name: str
@@ -104,7 +104,7 @@ class ChangePerson(Input, frozen=True, kw_only=True):
 
 
 class RouteApproval(Input, frozen=True, kw_only=True):
-    """To a person, who may then answer, or into a conversation."""
+    """Recipient of an approval: a person, who may then answer, or a conversation."""
 
     principal: _Name = ""
     channel: _Name = ""
@@ -137,7 +137,7 @@ class PreviewMessage(Input, frozen=True, kw_only=True):
 
 
 class TestChannel(Input, frozen=True, kw_only=True):
-    """With a conversation, a message is sent there too."""
+    """Test of a channel. With a conversation, a message is sent there too."""
 
     conversation: Annotated[str, Meta(max_length=512)] = ""
     text: Annotated[str, Meta(max_length=4_000)] = "This is a test message."

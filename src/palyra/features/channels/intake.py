@@ -166,8 +166,8 @@ class Intake:
             return await thread_pool.everyday.run(self._cleaned, message)
 
     def _cleaned(self, message: Inbound) -> Inbound:
-        """As it is stored: without secrets and half characters, and of what is too long only as
-        much as shows that it is.
+        """Return the message as it is stored: without secrets and lone surrogates, and of what is
+        too long only as much as shows that it is.
         """
         redact, named = (
             self._redactor.redact,
@@ -211,8 +211,8 @@ class Intake:
             self._working[lane] = asyncio.create_task(self._work(lane))
 
     async def recover(self) -> None:
-        """After a start: go on with what was held, and then, because it is newer, with what was
-        stored and not routed.
+        """Recover after a start: continue with what was held, and then, because it is newer, with
+        what was stored and not routed.
         """
         await self.holding.recover()
         received = await self._db.read(partial(messages.open_messages, state="received"))
@@ -405,7 +405,7 @@ class Intake:
 
 
 def _stop_held(tx: Tx, stop: StoredMessage) -> None:
-    """What the same sender said before it and nobody has begun is not begun."""
+    """Fail earlier messages of the same sender that no run has begun."""
     for each in (*messages.open_messages(tx, "received"), *messages.open_messages(tx, "held")):
         if (each.connector, each.sender) == (
             stop.connector,

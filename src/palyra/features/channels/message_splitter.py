@@ -22,7 +22,7 @@ _ENDS = (re.compile(r"[.!?…]['\")\]]*\s+"), re.compile(r"[,;:]\s+"), re.compil
 
 
 class LengthLimit(Struct, frozen=True):
-    """How much one message may hold, in what the platform counts."""
+    """The most that one message may hold, in the units that the platform counts."""
 
     size: int
     unit: Unit = "characters"
@@ -86,7 +86,7 @@ def _blocks(lines: list[str]) -> Iterator[_Block]:
 
 
 def _extent(lines: list[str], at: int) -> tuple[int, Literal["text", "code", "table"]]:
-    """Where the block that begins here ends, and what it is."""
+    """Return where the block that begins here ends, and its kind."""
     if (opened := _FENCE.match(lines[at])) is not None:
         return _closing(lines, at, opened[1]), "code"
     if _begins_table(lines, at):
@@ -111,8 +111,8 @@ def _extent(lines: list[str], at: int) -> tuple[int, Literal["text", "code", "ta
 
 
 def _closing(lines: list[str], at: int, fence: str) -> int:
-    """Behind the line that closes a fence: the same sign, at least as often, and nothing else.
-    Without one, the end.
+    """Return the line behind the one that closes a fence: the same sign, at least as often, and
+    nothing else. Without one, the end.
     """
     closes = re.compile(rf" {{0,3}}{re.escape(fence[0])}{{{len(fence)},}}\s*$")
     for end in range(at + 1, len(lines)):

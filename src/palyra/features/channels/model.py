@@ -126,7 +126,7 @@ class Button(Struct, frozen=True):
 
 
 class Rules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What one channel lets in. Senders are named by their handle."""
+    """Admission rules of one channel. Senders are named by their handle."""
 
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
@@ -143,7 +143,7 @@ class Rules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class RoutingInput(Struct, frozen=True, kw_only=True):
-    """What a decision depends on beside the message and the rules: read once, in one moment of the
+    """Input of a decision beside the message and the rules: read once, in one moment of the
     store.
     """
 
@@ -173,7 +173,7 @@ class Decision(Struct, frozen=True, kw_only=True):
 
 
 def decide(message: Inbound, rules: Rules, facts: RoutingInput) -> Decision:
-    """What becomes of a message. Nothing is done, and nothing but these three things matters."""
+    """Decide what happens to a message. A pure function of these three inputs."""
     checks: list[RoutingCheck] = []
     for reason, refuses, found in _checks(message, rules, facts):
         checks.append(RoutingCheck(reason, not refuses, found))
@@ -199,7 +199,7 @@ def is_heard(message: Inbound, rules: Rules, facts: RoutingInput) -> bool:
 def _checks(
     message: Inbound, rules: Rules, facts: RoutingInput
 ) -> Iterable[tuple[Reason, bool, str]]:
-    """In the fixed order, each looked at only if those before it let the message pass."""
+    """Yield the checks in their fixed order; each is made only if those before it passed."""
     handle = message.sender.handle
     yield "router_off", not facts.router_on, ""
     yield "channel_off", not facts.channel_on, ""
@@ -345,7 +345,7 @@ def principal_of(connector: str, handle: str) -> Principal:
 
 
 def group_principal(connector: str, conversation: str) -> Principal:
-    """For whom a conversation that its members share is held: a principal of its own, and nobody's
+    """Return the principal of a shared conversation: a principal of its own, and nobody's
     identity.
     """
     # `#` is escaped in handles, so no sender can have this name.
@@ -382,20 +382,20 @@ def is_shared(message: Inbound, rules: Rules) -> bool:
 def due_ms(
     first_ms: int, last_ms: int, quiet_ms: int = QUIET_MS, longest_ms: int = LONGEST_WAIT_MS
 ) -> int:
-    """When messages that came between these moments are taken together: after a little quiet, and
+    """Return when messages that came between these moments are combined: after a little quiet, and
     never much later.
     """
     return min(last_ms + quiet_ms, first_ms + longest_ms)
 
 
 def combined(texts: Sequence[str]) -> str:
-    """Several messages as one input, in their order."""
+    """Combine several messages into one input, in their order."""
     return "\n".join(text for text in texts if text.strip())
 
 
 def named(display: str, handle: str, text: str) -> str:
-    """What one of several people in a conversation said. A name is one line, whatever its bearer
-    wrote into it.
+    """Return what one of several people in a conversation said. A name is one line, whatever its
+    bearer wrote into it.
     """
     shown = " ".join((display or handle).split())[:64].replace("[", "(").replace("]", ")")
     told = shown if shown == handle or not display else f"{shown} ({handle[:64]})"

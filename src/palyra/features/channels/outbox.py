@@ -136,7 +136,7 @@ class Posting:
 
 
 def defect(error: Exception) -> PalyraError:
-    """What is told of an error that nobody foresaw; the log says the rest."""
+    """Return the error to report for an unexpected exception; the log has the details."""
     return PalyraError(
         f"something in me failed on it ({type(error).__name__}): my log says more; send it again,"
         " or tell my owner"
@@ -154,7 +154,7 @@ class SendRate:
         self._next_in: dict[str, float] = {}
 
     async def wait(self, limits: ConnectorLimits, conversation: str) -> None:
-        """Until it is this message's turn. Whoever waits has its turn already, so that nobody
+        """Wait until it is this message's turn. Whoever waits has its turn already, so that nobody
         overtakes.
         """
         now = float(self._clock.ticks_ms())
@@ -228,14 +228,12 @@ class Outbox:
             await asyncio.wait(tasks, timeout=2.0)
 
     def look(self) -> None:
-        """There may be something to send."""
+        """Wake the outbox: there may be something to send."""
         self.idle.clear()
         self._wake.set()
 
     def again(self, replies: list[Reply]) -> None:
-        """These were given up and are to be sent after all: they stand before what was read
-        already.
-        """
+        """Queue replies again that were given up: they stand before what was read already."""
         for reply in replies:
             known = self._read_upto.get(reply.connector, 0)
             self._read_upto[reply.connector] = min(known, reply.number - 1)
@@ -358,8 +356,8 @@ class Outbox:
             raise SendFailed(f"{type(error).__name__}: {error}", maybe_sent=True) from error
 
     async def _edit(self, connector: Connector, reply: Reply) -> SentReceipt:
-        """Another text in place of one that was sent. Where that cannot be, nothing is said: the
-        first one stands.
+        """Replace the text of one that was sent. Where that cannot be, nothing is said: the first
+        one stands.
         """
         replaced = await self._db.read(partial(outbox.of_reply, reply_id=reply.body.edits))
         target = replaced[-1] if replaced else None

@@ -68,8 +68,8 @@ class PairingDesk:
         self._notices = notices
 
     def stranger(self, tx: Tx, place: ChatPlace, sender: Sender, message_id: str) -> str:
-        """In the step that refuses a stranger's message: give them a code, unless they have one.
-        What was done, in words.
+        """Give a stranger a code, unless they have one, in the step that refuses their message.
+        Return what was done, in words.
         """
         connector = place.connector
         if people_rows.locked_until(tx, connector, sender.handle):

@@ -1,11 +1,10 @@
-"""Which channels there are and what each lets in: the configuration, and what was changed over it
-while the daemon runs.
+"""Channels and what each lets in: the configuration, and what was changed over it while the daemon
+runs.
 
-The kinds of connectors there are. Each is one line here; what it needs is imported when somebody
-configures it.
+Kinds of connectors. Each is one line here; what it needs is imported when somebody configures it.
 
-What a routing decision depends on, read in one moment of the store. Routing and preview read it
-with the same function.
+Facts that a routing decision depends on, read in one moment of the store. Routing and preview read
+them with the same function.
 """
 
 from collections.abc import Mapping
@@ -182,7 +181,7 @@ class Who(Struct, frozen=True, kw_only=True):
 
     @property
     def is_user(self) -> bool:
-        """Whether they act as a user of the daemon."""
+        """Return whether they act as a user of the daemon."""
         return self.acts_as.startswith("user:")
 
 

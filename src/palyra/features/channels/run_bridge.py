@@ -72,7 +72,7 @@ class AwaitedRun(Struct, frozen=True, kw_only=True):
 
 
 class _Stopped(PalyraError):
-    """Whoever wrote it has said STOP while it was being given to the agent: no run begins, and they
+    """Error: the sender said STOP while it was being given to the agent: no run begins, and they
     know.
     """
 
@@ -299,7 +299,7 @@ class Submitting:
             self._typing[pending.run_id] = asyncio.create_task(self._type(pending))
 
     def heard(self, appended: list[Appended]) -> None:
-        """Called for everything that is committed: a look at a dictionary for most of it."""
+        """Handle everything that is committed: a look at a dictionary for most of it."""
         for entry in appended:
             pending = self._pending.get(entry.run_id)
             match entry.event:
@@ -323,14 +323,14 @@ class Submitting:
                     pass
 
     def _waits(self, pending: AwaitedRun) -> None:
-        """It waits, for a person or a provider: nobody types, and its place is free."""
+        """Free the place of a run that waits for a person or a provider, and stop typing."""
         typing = self._typing.pop(pending.run_id, None)
         if typing is not None:
             typing.cancel()
         self.freed(pending.place.connector, pending.session_key)
 
     async def _settle(self, run_id: str) -> None:
-        """If a run has ended, answer with what it came to."""
+        """Answer with the outcome of a run that has ended."""
         while True:
             try:
                 ended = await self._db.write(partial(self._answer, run_id=run_id))
@@ -398,7 +398,7 @@ class Submitting:
         task.add_done_callback(self._beside.discard)
 
     async def recover(self) -> None:
-        """After a start: watch the runs that are open, and answer for those that ended
+        """Recover after a start: watch the runs that are open, and answer for those that ended
         meanwhile.
         """
         for message in await self._db.read(partial(messages_rows.open_messages, state="queued")):

@@ -230,7 +230,7 @@ class Channels:
         return found
 
     async def preview(self, name: str, message: Inbound) -> RoutingPreview:
-        """What would become of a message if it came now. Nothing is done."""
+        """Return what would become of a message if it came now. Nothing is done."""
         self._book.get(name)
         called = self.connections.called(name)
         look = partial(
@@ -247,7 +247,7 @@ class Channels:
         )
 
     async def trace(self, message_id: str) -> Trace:
-        """What happened to a message, step by step; by its id, or by `channel:native id`."""
+        """Return what happened to a message, step by step; by its id, or by `channel:native id`."""
 
         def query(tx: Tx) -> Trace:
             channel, colon, native = message_id.partition(":")
@@ -402,7 +402,7 @@ class Channels:
 
 
 def _way(channel: ConfiguredChannel) -> ConfiguredChannel:
-    """What a connection depends on: rules can change under it."""
+    """Return what a connection depends on: rules can change under it."""
     return msgspec.structs.replace(channel, rules=Rules(), approvals_to="", workspace="")
 
 

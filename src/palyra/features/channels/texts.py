@@ -1,4 +1,4 @@
-"""What the daemon itself says in chats: short, plain, and never more than the reader may know."""
+"""Texts of the daemon itself in chats: short, plain, and never more than the reader may know."""
 
 from palyra.core import wait_words
 from palyra.core.errors import PalyraError
@@ -105,7 +105,7 @@ def answer(event: RunCompleted | RunFailed | RunCancelled, *, inside: bool) -> s
 
 
 def short(approval_id: str) -> str:
-    """As much of an id as a person types."""
+    """Return as much of an id as a person types."""
     return approval_id[-8:]
 
 

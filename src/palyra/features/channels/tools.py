@@ -31,8 +31,8 @@ MOST_FILE_BYTES = 8 << 20
 
 
 class Recipient(Struct, frozen=True):
-    """Where a message goes. `name` is what policies and people know it by: `owner`, or the channel
-    and the conversation.
+    """Destination of a message. `name` is what policies and people know it by: `owner`, or the
+    channel and the conversation.
     """
 
     name: str

@@ -1,5 +1,5 @@
-"""What is said about channels to whoever looks after them. Light: a daemon without channels has
-these shapes and nothing else.
+"""Views of channels for whoever looks after them. Light: a daemon without channels has these shapes
+and nothing else.
 """
 
 from typing import Any, Literal
@@ -14,7 +14,7 @@ ConnectionState = Literal["connecting", "connected", "lost", "failed", "off"]
 
 
 class ChatPlace(Struct, frozen=True):
-    """Where something is said."""
+    """A place where something is said."""
 
     connector: str
     conversation: str
@@ -48,7 +48,7 @@ class ChannelStatus(Struct, frozen=True, kw_only=True):
 
 
 class RoutingPreview(Struct, frozen=True, kw_only=True):
-    """What would become of a message, and as whom and where its sender would be heard."""
+    """Preview of a message's routing, and as whom and where its sender would be heard."""
 
     decision: Decision
     principal: str

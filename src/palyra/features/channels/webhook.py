@@ -69,7 +69,7 @@ class _File(Struct, frozen=True):
 
 
 class WebhookMessage(Struct, frozen=True, kw_only=True):
-    """What a program posts to us."""
+    """Body of a program's post to us."""
 
     id: str
     conversation: str
@@ -194,10 +194,10 @@ class Webhook:
         await self._post(words, f"edit-{native_id}-{sha256(text.encode()).hexdigest()[:16]}")
 
     async def typing(self, conversation: str, *, thread: str = "") -> None:
-        """Nobody would show it."""
+        """Do nothing: a webhook shows no typing."""
 
     async def acknowledge(self, conversation: str, native_id: str, mark: Mark) -> None:
-        """That it was taken is the answer to its post."""
+        """Do nothing: the answer to its post says that it was taken."""
 
     async def test(self) -> Me:
         try:
@@ -259,7 +259,7 @@ def _failure(place: str, status: int, pause: str) -> SendFailed:
 
 
 def _told(data: bytes) -> dict[str, Any]:
-    """What the other side said about our post, if it said anything."""
+    """Return what the other side said about our post, if it said anything."""
     try:
         found = msgspec.json.decode(data) if data else {}
     except msgspec.DecodeError:

@@ -25,7 +25,7 @@ Spoken = UserTurn | ModelTurn
 
 
 class Material(Struct, frozen=True, kw_only=True):
-    """What a new summary would be made from, and what would stay."""
+    """Material for a new summary, and what would stay."""
 
     summary: Summary | None
     turns: tuple[Spoken, ...]
@@ -36,7 +36,7 @@ class Material(Struct, frozen=True, kw_only=True):
 
     @property
     def records(self) -> int:
-        """How many turns the new summary would stand for."""
+        """Return how many turns the new summary would stand for."""
         return (self.summary.records if self.summary else 0) + len(self.turns)
 
 
@@ -53,7 +53,7 @@ def most_tokens(budget: int) -> int:
 
 
 def material(conversation: Conversation) -> Material | None:
-    """What can be condensed now; None if everything there is must stay as it is."""
+    """Return what can be condensed now; None if everything there is must stay as it is."""
     summary = next((turn for turn in conversation.turns if isinstance(turn, Summary)), None)
     spoken = [turn for turn in conversation.turns if not isinstance(turn, Summary)]
     end = _boundary(spoken)

@@ -1,8 +1,8 @@
-"""What a compaction found, noted in MEMORY.md of the workspace, if the owner wants that. Off unless
-it is configured.
+"""Findings of a compaction, noted in MEMORY.md of the workspace, if the owner wants that. Off
+unless it is configured.
 
 The rule: a note is a change of files like any other. It can be undone, a person's edits win, and
-where session rules were laid down nothing is written at all.
+where a session has rules nothing is written at all.
 
 Blocks of a document that the daemon keeps up to date, between marks that say so. The rest of the
 document is its owner's.
@@ -56,7 +56,7 @@ class Block(Struct, frozen=True):
 
     @property
     def edited(self) -> bool:
-        """Whether somebody else has changed it since it was written."""
+        """Return whether somebody else has changed it since it was written."""
         return digest(self.lines) != self.digest
 
 
@@ -204,8 +204,8 @@ class Notes:
 
 
 def _lines(event: SessionCompacted) -> list[str]:
-    """What the user requires; and what was decided, unless something untrusted may have had a part
-    in it.
+    """Return what the user requires; and what was decided, unless something untrusted may have had
+    a part in it.
     """
     kinds = ("constraint", "decision") if event.label.integrity == "trusted" else ("constraint",)
     found = [

@@ -1,8 +1,8 @@
-"""What later calls may need of a result: identifiers, amounts, dates, paths and addresses, with the
-name they have in it.
+"""Values in a result that later calls may need: identifiers, amounts, dates, paths and addresses,
+with the name they have in it.
 
-The rule: values of the shape of a name or a number, never sentences. What was taken up afterwards,
-by the user or by the model, goes first.
+The rule: values of the shape of a name or a number, never sentences. Those used afterwards, by the
+user or by the model, go first.
 """
 
 import json
@@ -85,7 +85,7 @@ def _values(text: str) -> Iterator[str]:
 
 
 def _from_json(text: str) -> list[tuple[str, str]] | None:
-    """Leaves with their names, if the result is JSON."""
+    """Return leaves with their names, if the result is JSON."""
     if text[:1] not in ("{", "["):
         return None
     try:

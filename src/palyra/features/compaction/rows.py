@@ -23,7 +23,7 @@ class CompactionRow(Struct, frozen=True):
 
 
 def of_session(tx: Tx, session: Session) -> list[CompactionRow]:
-    """Those on the session's own tape, oldest first."""
+    """Return the compactions on the session's own tape, oldest first."""
     rows = tx.all(
         """SELECT seq, time_ms, body FROM entries WHERE tape = :tape
             AND kind IN ('session.compacted', 'session.uncompacted') ORDER BY seq""",

@@ -131,7 +131,7 @@ def _of_run(turns: Sequence[Spoken], wanted: frozenset[str]) -> list[Point]:
 
 
 def _of_input(seq: int, event: InputReceived) -> tuple[list[Point], list[str]]:
-    """What a person said, sorted; and the sentences of it that are no point of their own."""
+    """Return what a person said, sorted; and the sentences of it that are no point of their own."""
     if event.label.integrity != "trusted":
         # Nobody's wish: what it asked for must not come back as something the user said.
         return [], [f"[untrusted text from {', '.join(event.label.sources) or 'outside'}]"]
@@ -159,7 +159,7 @@ def _of_input(seq: int, event: InputReceived) -> tuple[list[Point], list[str]]:
 
 
 def _kind(sentence: str) -> tuple[PointKind | None, int]:
-    """What a sentence of the user is, and where in it that shows."""
+    """Return the kind of a user's sentence, and where in it that shows."""
     if OPEN.search(sentence):
         return "question", 0
     told = told_before_asking(sentence)
@@ -180,7 +180,7 @@ def _ends(points: list[Point]) -> list[Point]:
 
 
 def _of_reply(turn: ModelTurn, known: Sequence[Point]) -> tuple[list[Point], list[str]]:
-    """What the model decided, left open or found. What it only repeats is not said again."""
+    """Return what the model decided, left open or found. What it only repeats is left out."""
     said = [normal(point.text) for point in known]
     points: list[Point] = []
     rest: list[str] = []
@@ -224,8 +224,8 @@ def _done(seq: int, call: CallProgress, wanted: frozenset[str]) -> Point:
 
 
 def merged(before: Iterable[Point], new: Iterable[Point]) -> list[Point]:
-    """Oldest first; the newer version of a thing takes the older one's place in time, and what is
-    said twice is there once.
+    """Merge points, oldest first; the newer version of a thing takes the older one's place in time,
+    and what is said twice is there once.
     """
     found: dict[tuple[str, str], Point] = {}
     for point in (*before, *new):
@@ -247,8 +247,8 @@ def _key(point: Point) -> tuple[str, str]:
 
 
 def _fit(points: Sequence[Point], most_bytes: int) -> tuple[Point, ...]:
-    """Those for which there is room, the newest of each kind. Exchanges that have no line of their
-    own any more are counted.
+    """Return the points for which there is room, the newest of each kind. Exchanges that have no
+    line of their own any more are counted.
     """
     left = most_bytes
     chosen: set[int] = set()

@@ -81,7 +81,7 @@ class Uncompacted(Struct, frozen=True):
 
 
 class Pinned(Struct, frozen=True):
-    """Where the runs were accepted that stay whole."""
+    """Positions at which the pinned runs were accepted; these stay whole."""
 
     pins: tuple[int, ...]
 
@@ -201,7 +201,7 @@ class Compacting:
             self._lives.release(live)
 
     async def listing(self, principal: str, session_id: str) -> list[Compaction]:
-        """Those of the session, oldest first, also what was taken back."""
+        """Return the compactions of the session, oldest first, undone ones too."""
         ids.check(session_id, "session_id")
 
         def query(tx: Tx) -> list[CompactionRow]:
@@ -400,7 +400,7 @@ def _condensed(material: Material, most_tokens: int) -> tuple[tuple[Point, ...],
 
 
 def _size(live: LiveSession, run: ActiveRun) -> int:
-    """About how many tokens the next input has."""
+    """Estimate how many tokens the next input has."""
     conversation = live.conversation
     fresh = sum([usage_estimate.tokens(event.text) for _, event in run.progress.inputs])
     return live.sizes.tokens(conversation.turns) + fresh + conversation.overhead

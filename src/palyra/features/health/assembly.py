@@ -41,8 +41,8 @@ from palyra.tools.sandbox.sandbox import Sandbox
 
 @dataclass(frozen=True)
 class ConfigChecks:
-    """What only the reader of the configuration can check. `demo` names the model that stands in
-    where none is configured.
+    """Checks that only the reader of the configuration can make. `demo` names the model that stands
+    in where none is configured.
     """
 
     demo: str

@@ -1,5 +1,5 @@
-"""What the watchdog sees of the journal's chain: a few entries at each look, round and round, so
-that it costs next to nothing.
+"""The watchdog's check of the journal's chain: a few entries at each look, round and round, so that
+it costs next to nothing.
 """
 
 import time
@@ -30,8 +30,8 @@ _LEAST_FREE = 64 << 20
 
 
 class ChainWatched:
-    """New entries soon after they came, all of them once a day. A suspicion is confirmed by walking
-    everything.
+    """Look of the watchdog at new entries soon after they came, and at all of them once a day. A
+    suspicion is confirmed by walking everything.
     """
 
     def __init__(self, db: Database, journal: Path) -> None:
@@ -125,7 +125,7 @@ class ChainWatched:
         return wrong or passed.suspect > 0
 
     def check(self) -> DoctorCheck:
-        """For the doctor."""
+        """Return the check for the doctor."""
         if self._problem:
             return DoctorCheck(
                 id="journal", title="journal", state="fail", detail=self._problem, fix=_FIX

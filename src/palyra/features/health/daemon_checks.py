@@ -1,7 +1,7 @@
-"""What a running daemon knows of itself: its models, policies, sandbox, servers and open incidents,
-beside what its files show.
+"""Checks of a running daemon: its models, policies, sandbox, servers and open incidents, in
+addition to what its files show.
 
-What the watchdog sees of the processes that work for the daemon: MCP servers and browsers.
+Looks of the watchdog at the processes that work for the daemon: MCP servers and browsers.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -135,7 +135,7 @@ class BrowsersWatched:
 
 
 def _over(tx: Tx, run_ids: list[str]) -> set[str]:
-    """Of these runs, those that have ended."""
+    """Return those of these runs that have ended."""
     found = [(run_id, runs.find(tx, run_id)) for run_id in run_ids]
     return {run_id for run_id, run in found if run is None or run.state in run_state.TERMINAL}
 
@@ -145,7 +145,7 @@ _WORST: dict[str, State] = {"info": "ok", "warning": "warn", "error": "fail", "c
 
 @dataclass(frozen=True)
 class CheckSubjects:
-    """What the doctor looks at. `settings` and `browser` are asked of whoever reads the
+    """Subjects of the doctor's checks. `settings` and `browser` are asked of whoever reads the
     configuration.
     """
 
@@ -180,7 +180,7 @@ class CheckSubjects:
 
 
 def looks(body: CheckSubjects) -> Mapping[str, Look]:
-    """In the order in which they are shown."""
+    """Return the looks, in the order in which they are shown."""
     home, journal = body.home, body.journal
     return {
         "installation": _files(home_checks.installation),
@@ -209,7 +209,7 @@ def looks(body: CheckSubjects) -> Mapping[str, Look]:
 
 
 def mends(body: CheckSubjects) -> Mapping[str, Mend]:
-    """By the first word of a check's id."""
+    """Return the repairs, by the first word of a check's id."""
     home = body.home
 
     async def server(check: DoctorCheck) -> str:

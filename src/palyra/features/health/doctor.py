@@ -40,7 +40,7 @@ class Diagnosis(Struct, frozen=True):
 
 
 class Repair(Struct, frozen=True):
-    """What was done about one check."""
+    """Outcome of repairing one check."""
 
     id: str
     title: str
@@ -49,7 +49,7 @@ class Repair(Struct, frozen=True):
 
 
 class Repaired(Struct, frozen=True):
-    """What was done, and how everything is afterwards."""
+    """Repairs that were made, and all checks afterwards."""
 
     ok: bool
     repairs: list[Repair]

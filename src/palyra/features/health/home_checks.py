@@ -1,6 +1,4 @@
-"""What can be seen of an installation from its files and processes alone, with and without a
-daemon.
-"""
+"""Checks of an installation from its files and processes alone, with and without a daemon."""
 
 import os
 import shutil
@@ -140,7 +138,7 @@ def _wide(home: Path) -> list[Path]:
 
 
 def _nearest(path: Path) -> Path:
-    """What there is of a path."""
+    """Return the part of a path that exists."""
     return next(
         each for each in (path, *path.parents) if os.path.lexists(each) or each == each.parent
     )
@@ -221,7 +219,7 @@ def end_orphans(home: Path, own: str = "") -> str:
 def journal(
     path: Path, progress: Callable[[int], None] = lambda entries: None
 ) -> Iterator[DoctorCheck]:
-    """Every entry; this takes a while where there are many."""
+    """Check every entry; this takes a while where there are many."""
     if not path.exists():
         yield DoctorCheck(id="journal", title="journal", state="ok", detail="none yet")
         return
@@ -251,7 +249,7 @@ def journal(
 
 
 def log_size(path: Path) -> int:
-    """Of the journal's log, which is folded into it now and then."""
+    """Return the size of the journal's log, which is folded into it now and then."""
     try:
         return path.with_name(path.name + "-wal").stat().st_size
     except FileNotFoundError:

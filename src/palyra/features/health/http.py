@@ -1,4 +1,4 @@
-"""How the daemon is, over HTTP: the doctor's checks and repairs, incidents, and notices to whoever
+"""The daemon's health over HTTP: the doctor's checks and repairs, incidents, and notices to whoever
 asks.
 """
 
@@ -53,7 +53,7 @@ class WhichNotice(Input, frozen=True, kw_only=True):
 
 
 class MarkedRead(Struct, frozen=True):
-    """How many were unread."""
+    """Number of notices that were unread."""
 
     marked: int
 
@@ -67,7 +67,7 @@ async def repair(call: ApiCall[Nothing, WhichCheck]) -> HttpResponse:
 
 
 class Watching(Struct, frozen=True):
-    """How watchful the daemon is, and when it looked last."""
+    """Settings of the watchdog, and when it looked last."""
 
     settings: Healing
     looked_ms: int

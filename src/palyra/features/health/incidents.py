@@ -74,7 +74,7 @@ class Incidents:
         self._notices.show(key, "incident", _text(summary, fix), LINK)
 
     def forget(self, key: str) -> None:
-        """It is recorded now, or over."""
+        """Forget an incident: it is recorded now, or over."""
         if self._in_mind.pop(key, None) is not None:
             self._notices.show_no_more(key)
 
@@ -166,8 +166,8 @@ class Incidents:
         return await self._db.write_soon(partial(rows.tried, event=event))
 
     async def escalate(self, incident: Incident, why: str) -> Incident:
-        """Nothing more is tried: it is worse than it was, and the owner is told, once more and for
-        the last time.
+        """Escalate an incident that nothing more is tried for: it is worse than it was, and the
+        owner is told, once more and for the last time.
         """
         event = IncidentTried(
             incident_id=incident.incident_id,
@@ -188,11 +188,11 @@ class Incidents:
         return await self._db.write_soon(step)
 
     async def opened(self) -> list[Incident]:
-        """Those that are recorded and not over."""
+        """Return the recorded incidents that are not over."""
         return await self._db.read(rows.opened)
 
     async def current(self) -> list[Incident]:
-        """Those that are not over, also where they cannot be recorded now."""
+        """Return the incidents that are not over, also where they cannot be recorded now."""
         try:
             recorded = await self.opened()
         except Unavailable:

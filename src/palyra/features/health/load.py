@@ -1,4 +1,4 @@
-"""How much the daemon works and what room it has: samples of the last hours, in memory.
+"""Load and capacity of the daemon: samples of the last hours, in memory.
 
 A sample is taken at every look of the watchdog and whenever somebody asks, so the daemon needs no
 timer of its own for it.

@@ -105,7 +105,7 @@ class Marks:
         return [mark for mark in self._read() if mark != self.own and not _daemon_lives(mark)]
 
     def forget(self, marks: list[str]) -> None:
-        """Nothing carries these any more."""
+        """Forget marks that no process carries any more."""
         if marks:
             self._write([mark for mark in self._read() if mark not in marks])
 

@@ -1,10 +1,10 @@
-"""What the watchdog sees of the machine: room on the disk, the journal's log, leftover files and
+"""The watchdog's checks of the machine: room on the disk, the journal's log, leftover files and
 processes of daemons that died.
 
-Room that is kept for the day when the disk is full: a file that holds nothing but its size.
+Reserve for the day when the disk is full: a file that holds nothing but its size.
 
-It is given back then, so that what is under way can be written down and the owner can be told; and
-kept anew once there is room.
+It is released then, so that what is under way can be written down and the owner can be told; and
+reserved again once there is room.
 """
 
 import logging
@@ -32,7 +32,7 @@ def kept(home: Path) -> bool:
 
 
 def keep(home: Path) -> None:
-    """Raises OSError where there is no room for it."""
+    """Reserve the room. Raise OSError where there is none for it."""
     path = home / NAME
     if kept(home):
         return
@@ -75,7 +75,7 @@ class ResourcesWatched:
         self._full = False
 
     def begin(self) -> None:
-        """Before anything is started that carries our mark."""
+        """Mark this daemon's processes, before any is started."""
         try:
             self._marks.keep()
         except OSError as error:
@@ -95,7 +95,7 @@ class ResourcesWatched:
         return self._db.trouble is None and bool(self._db.standing.problem)
 
     def refusal(self) -> HealthFinding | None:
-        """What is wrong with the journal's disk, if it refuses or does not answer."""
+        """Return what is wrong with the journal's disk, if it refuses or does not answer."""
         problem = self._db.standing.problem
         self._full |= self._db.trouble is not None and "disk is full" in problem
         return self._refused(problem) if self._full or problem else None
@@ -157,8 +157,8 @@ class ResourcesWatched:
             log.warning("no room could be set aside for a full disk: %s", error)
 
     def _make_room(self) -> Remedy:
-        """What is nobody's goes first. What was set aside is only for a disk that is full: it is
-        what the rest is written with.
+        """Return the remedy: delete what is nobody's first. The reserve is only for a disk that is
+        full: the rest is written with it.
         """
 
         def clear() -> str:
@@ -230,8 +230,8 @@ class ResourcesWatched:
         )
 
     def _orphans(self) -> list[HealthFinding]:
-        """Once nothing of a dead daemon is found, nothing of it can come any more, and it is
-        forgotten.
+        """Find what a dead daemon left. Once nothing of it is found, nothing of it can come any
+        more, and it is forgotten.
         """
         if self._dead is None:
             self._dead = self._marks.dead()

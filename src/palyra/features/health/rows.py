@@ -129,7 +129,7 @@ def find_open(tx: Tx, key: str) -> Incident | None:
 
 
 def opened(tx: Tx) -> list[Incident]:
-    """Those that are open, oldest first."""
+    """Return the open incidents, oldest first."""
     # Sorted here: few are ever open, and an order by id would lead through all there were.
     return sorted(
         (_incident(row) for row in tx.all(f"SELECT {_COLUMNS} FROM incidents WHERE closed_ms = 0")),
@@ -147,7 +147,7 @@ def open_by_domain(tx: Tx) -> dict[str, int]:
 def listing(
     tx: Tx, *, is_open: bool | None = None, before: str = "~", limit: int = 100
 ) -> list[Incident]:
-    """Newest first, paged by id."""
+    """Return incidents, newest first, paged by id."""
     rows = tx.all(
         f"""SELECT {_COLUMNS} FROM incidents WHERE incident_id < :before AND (:open IS NULL OR
         (closed_ms = 0) = :open)

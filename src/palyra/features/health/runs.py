@@ -1,6 +1,6 @@
-"""What the watchdog sees of runs, approvals and tasks: who has been silent for too long.
+"""The watchdog's checks of runs, approvals and tasks: who has been silent for too long.
 
-A run that waits has no task and is never looked at. One that works is stuck only when nothing came
+A run that waits has no task and is never looked at. A working one is stuck only when nothing came
 of it for longer than what it does may take: a model call by the time a provider is given, a tool by
 its own limit.
 """
@@ -74,7 +74,7 @@ class RunsWatched:
         return found
 
     def _silent(self, vital: Vital, silent_ms: int) -> HealthFinding:
-        """Reported from the first silent look on, and certain only when it is too long."""
+        """Report a silence from the first look on; certain only when it is too long."""
         settings = self._watchdog.settings
         if vital.tools:
             allowed_ms = max(map(self._limit_ms, vital.tools)) + settings.run_ms
@@ -142,7 +142,7 @@ class RunsWatched:
         )
 
     def _not_begun(self, run: RunRow) -> HealthFinding:
-        """Certain at the second look: the one before it may have ended in this moment."""
+        """Report it as certain at the second look: the one before may have just ended."""
 
         async def begin() -> str:
             await self._runs.begin_next(run.session_id)
@@ -160,8 +160,8 @@ class RunsWatched:
 
 
 def _can_be_seen(db: Database) -> None:
-    """While nothing can be written, no heartbeat is, and who holds on to a result waits: silence
-    says nothing then.
+    """Raise while nothing can be written: no heartbeat is then, and who holds on to a result waits,
+    so silence says nothing.
     """
     if db.trouble is not None:
         raise Unavailable("nobody can show that they live while the journal takes nothing")
@@ -205,8 +205,8 @@ class ApprovalsWatched:
         )
 
     async def _expire(self, approval: Approval) -> str:
-        """With its notice, in one step. One that was answered meanwhile is Conflict, and stays
-        answered.
+        """Expire an approval, with its notice, in one step. One that was answered meanwhile is
+        Conflict, and stays answered.
         """
         expired = ApprovalResolved(
             approval_id=approval.approval_id,

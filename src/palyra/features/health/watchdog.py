@@ -30,7 +30,7 @@ _LONGEST_REMEDY_S = 60.0
 
 
 class Healing(Struct, frozen=True, kw_only=True):
-    """How watchful the daemon is. Times are how long something may be silent before it counts as
+    """Settings of the watchdog. Times are how long something may be silent before it counts as
     stuck.
     """
 
@@ -70,7 +70,7 @@ class IncidentNotice(NamedTuple):
 
 @dataclass(frozen=True)
 class HealthFinding:
-    """Something that is wrong, by a key that begins with the name of who found it.
+    """Problem, by a key that begins with the name of who found it.
 
     `certain` is False while it may still turn out well: then no incident is opened for it, and one
     that is open stays. `remedies` are tried one after the other, the last one again, `tries` in
@@ -90,8 +90,8 @@ class HealthFinding:
 
 
 class LookTime(NamedTuple):
-    """When it is, and how much time has passed since the last look. A clock that jumped or a
-    machine that slept count little.
+    """Time of a look, and the time passed since the last one. A clock that jumped or a machine that
+    slept count little.
     """
 
     now_ms: int
@@ -122,7 +122,7 @@ class Watchdog:
             self._timer = asyncio.create_task(self._run())
 
     def use(self, settings: Healing) -> None:
-        """Be as watchful as this from now on."""
+        """Use these settings from now on."""
         self.settings = settings
         if not self._looking.locked():
             # A look that is under way is left to its end: it may be mending something.
@@ -327,7 +327,7 @@ class Watchdog:
         return detail
 
     def check(self) -> DoctorCheck:
-        """For the doctor."""
+        """Return the check for the doctor."""
         mode = self.settings.mode
         if mode == "disabled":
             fix = "palyra config set healing.mode auto"
@@ -344,12 +344,12 @@ class Watchdog:
 
     @property
     def looked_ms(self) -> int:
-        """When it looked last; before the first time, when it began."""
+        """Return when it looked last; before the first time, when it began."""
         return self._looked_ms
 
     @property
     def treatable(self) -> list[str]:
-        """Keys of what is wrong now and can be mended."""
+        """Return the keys of what is wrong now and can be repaired."""
         return [key for key, finding in self._found.items() if finding.remedies]
 
     async def treat(self, incident_id: str) -> str:
@@ -374,7 +374,7 @@ class Watchdog:
 
 @contextmanager
 def _later(key: str) -> Iterator[None]:
-    """What cannot be recorded now is no reason to leave the rest alone: there is another look."""
+    """Leave what cannot be recorded now to the next look: it is no reason to skip the rest."""
     try:
         yield
     except Unavailable as error:

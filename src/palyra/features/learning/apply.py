@@ -1,14 +1,14 @@
-"""What accepting does, and what takes it back: an item of memory, a quarantined skill, a file of
-policies.
+"""Applying an accepted candidate, and rolling it back: an item of memory, a quarantined skill, a
+file of policies.
 
 The rule: everything here can be done twice. A crash in between is finished at the next start, and
-what is taken back is gone from where the next prompt or the next decision would look.
+what is rolled back is gone from where the next prompt or the next decision would look.
 
 From findings to candidates, in one step: known ones are strengthened, conflicts seen, thresholds
 held, the sure ones applied.
 
-The rule: nothing is applied that nobody looked at unless the owner said it, above the threshold,
-without a conflict, and memory itself would take it without a look.
+The rule: nothing is applied without review unless the owner said it, above the threshold, without a
+conflict, and memory itself would take it without review.
 """
 
 import os
@@ -58,8 +58,8 @@ _HEADING = (
 
 
 def item_of(memory_verbs: Memory, candidate: Candidate, where: Where, *, by_a_person: bool) -> Item:
-    """What would be remembered. What a person accepted holds; what nobody looked at may come back
-    as waiting for a look.
+    """Return what would be remembered. What a person accepted holds; what nobody reviewed may come
+    back as needing review.
     """
     scope: ScopeKind = "principal"
     if where.channel:
@@ -81,8 +81,8 @@ def item_of(memory_verbs: Memory, candidate: Candidate, where: Where, *, by_a_pe
 
 
 def remember(tx: Tx, candidate: Candidate, item: Item) -> Effect:
-    """In the step that says it was applied. What is known already stays as it is, and is not this
-    candidate's to take back.
+    """Remember it, in the step that says it was applied. What is known already stays as it is, and
+    is not this candidate's to undo.
     """
     on = On(candidate.owner)
     if items.known(tx, item) is not None:
@@ -96,8 +96,8 @@ def remember(tx: Tx, candidate: Candidate, item: Item) -> Effect:
 
 
 def forget(tx: Tx, candidate: Candidate) -> None:
-    """In the step that says it was rolled back. What a person changed or removed since is
-    theirs.
+    """Forget it, in the step that says it was rolled back. What a person changed or removed since
+    is theirs.
     """
     on, effect = On(candidate.owner), candidate.effect
     item = _found(tx, candidate.owner, effect.memory_id)
@@ -209,7 +209,7 @@ class Permits:
         self._folder = folder
 
     def diff(self, candidate: Candidate) -> str:
-        """What accepting would change in the folder of policies."""
+        """Return what accepting would change in the folder of policies."""
         import difflib
 
         file = file_name(candidate)
@@ -261,7 +261,7 @@ def policy_text(candidate: Candidate) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """All of it or nothing; a half-written file has no name that is read as policies."""
+    """Write all of it or nothing; a half-written file has no name that is read as policies."""
     fresh = path.with_name(f".{path.name}.new")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -307,7 +307,7 @@ class ComparedFinding(NamedTuple):
 
 
 def best(findings: Sequence[LearningFinding]) -> list[LearningFinding]:
-    """As many as one reflection may keep, the surest first; of several about the same the last."""
+    """Return what one reflection may keep, the surest first; of several about the same the last."""
     last = {(each.kind, each.about or each.content): each for each in findings}
     return sorted(last.values(), key=lambda each: -each.confidence_bps)[:MOST_CANDIDATES]
 
@@ -406,8 +406,8 @@ class CandidateWriter:
         )
 
     def _again(self, known: Candidate, finding: LearningFinding) -> Candidate | None:
-        """It was found before: more evidence makes it surer, once for each entry. A person's no
-        stands.
+        """Strengthen a known candidate: more evidence makes it surer, once for each entry. A
+        person's rejection stands.
         """
         seen = {(each.session_id, each.seq) for each in known.evidence}
         fresh = [each for each in finding.evidence if (each.session_id, each.seq) not in seen]

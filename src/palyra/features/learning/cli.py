@@ -53,7 +53,7 @@ def list_(state: CliState, wanted: Any, kind: Any, limit: int) -> None:
 
 
 def _applied(state: CliState) -> None:
-    """What was applied without asking is shown beside what waits, with the way to take it back."""
+    """Show what was applied without asking beside what needs review, with the way to undo it."""
     recent = state.api.list_candidates(state="applied", limit=20).candidates
     for each in recent:
         if each.automatic:

@@ -1,5 +1,5 @@
-"""From a stretch of tape to findings: what was said by rules or by a model, what was done twice,
-what was approved again and again.
+"""Extraction of findings from a stretch of tape: what was said by rules or by a model, what was
+done twice, what was approved again and again.
 
 The rule: reading changes nothing, and untrusted text is at most a suggestion, never a reason to
 apply something.
@@ -110,10 +110,10 @@ class Extractor:
         return self._target.name if self._target else ""
 
     async def find(self, owner: str, inputs: Sequence[SaidInput], holder: str) -> Extracted:
-        """What the model finds in these inputs; those that do not fit the budget are left for the
-        next time.
+        """Return the model's findings in these inputs; those that do not fit the budget are left
+        for the next time.
 
-        What the call can cost is reserved for `holder`, who lets go of it when what was used is on
+        The call's possible cost is reserved for `holder`, who releases it when what was used is on
         the tape.
         """
         target = self._target
@@ -236,8 +236,8 @@ class Extractor:
 
 
 def within_budget(inputs: Sequence[SaidInput]) -> tuple[dict[int, str], int]:
-    """What of these inputs the model is shown, oldest first, and the last that was looked at.
-    Instructions and answer count too.
+    """Return which of these inputs the model is shown, oldest first, and the last that was looked
+    at. Instructions and answer count too.
     """
     left = BUDGET_TOKENS - _OUTPUT_TOKENS - usage_estimate.tokens(_INSTRUCTIONS)
     shown: dict[int, str] = {}
@@ -262,7 +262,7 @@ def within_budget(inputs: Sequence[SaidInput]) -> tuple[dict[int, str], int]:
 
 
 def _claims(text: str) -> list[_Claim] | None:
-    """What the model wrote, as far as it has the right shape; None if it is no JSON at all."""
+    """Parse what the model wrote, as far as it has the right shape; None if it is not JSON."""
     found = _OBJECT.search(text)
     if found is None:
         return None
@@ -288,8 +288,8 @@ _APPROVED_BPS, _AGAIN_BPS, _MOST_BPS, _DENIED_NEAR_BPS = 8_500, 300, 9_500, 500
 
 
 def inputs_of(stretch: UnreadStretch) -> list[SaidInput]:
-    """What people said. What a schedule or an agent that started another one put in is nobody's
-    word about anything.
+    """Return what people said. The input of a schedule or of an agent that started another one is
+    nobody's word about anything.
     """
     origins = {
         line.run_id: line.event.origin
@@ -327,7 +327,7 @@ def said(stretch: UnreadStretch) -> list[LearningFinding]:
 
 
 def sequences_of(stretch: UnreadStretch) -> list[Done]:
-    """What each completed run of a stretch did."""
+    """Return what each completed run of a stretch did."""
     runs: dict[str, list[rows.SessionLine]] = {}
     for line in stretch.lines:
         if line.run_id:
@@ -349,7 +349,7 @@ def undone(stretch: UnreadStretch) -> set[str]:
 
 
 def procedures(new: Sequence[Done], before: Sequence[Done]) -> list[LearningFinding]:
-    """What was done again: the best of each new run with those before it."""
+    """Return what was done again: the best of each new run with those before it."""
     found: dict[str, LearningFinding] = {}
     known = {each.run_id: each for each in before}
     for each in new:
@@ -365,8 +365,8 @@ def procedures(new: Sequence[Done], before: Sequence[Done]) -> list[LearningFind
 async def permits(
     db: Database, owner: str, policies: PolicySet, now_ms: int
 ) -> list[LearningFinding]:
-    """Permits that would have spared this owner what they approved again and again. Long: it is
-    done on a thread.
+    """Return permits that would have spared this owner what they approved again and again. Long: it
+    is done on a thread.
     """
     return await asyncio.to_thread(_permits, db, owner, policies, now_ms)
 

@@ -1,10 +1,10 @@
-"""What was learned from a run and not believed yet: a candidate, where it comes from, and the one
-table of its review.
+"""Candidate: something learned from a run and not believed yet, its sources, and the one table of
+its review.
 
-The rule: only what the owner's own words say can be applied by itself, and only above a threshold;
-everything else is a suggestion. Whatever was applied can be taken back.
+The rule: only the owner's own words can be applied automatically, and only above a threshold;
+everything else is a suggestion. Whatever was applied can be undone.
 
-What is configured about learning, and the name of its tasks.
+Settings of learning, and the name of its tasks.
 """
 
 from typing import Any, Literal
@@ -55,7 +55,7 @@ STATES: tuple[CandidateState, ...] = tuple(TABLE)
 
 
 class Evidence(Struct, frozen=True, omit_defaults=True):
-    """Where it was said: an entry of a session's tape, its position in the journal, and the
+    """Place where it was said: an entry of a session's tape, its position in the journal, and the
     words.
     """
 
@@ -75,7 +75,7 @@ class ProcedureStep(Struct, frozen=True, omit_defaults=True):
 
 
 class LearningFinding(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Something that rules or a model found in a tape.
+    """Finding of rules or of a model in a tape.
 
     `about` names what it is about without the value it gives, so that another value for the same is
     seen as a conflict.
@@ -100,7 +100,7 @@ class LearningFinding(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Effect(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What applying it did, so that it can be taken back: an item of memory, a skill, a file of
+    """Effect of applying it, so that it can be undone: an item of memory, a skill, a file of
     policies.
     """
 
@@ -148,7 +148,7 @@ class Candidate(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Threshold(Struct, frozen=True):
-    """In basis points. `auto_bps` above 10,000: never by itself."""
+    """Threshold in basis points. `auto_bps` above 10,000: never automatic."""
 
     review_bps: int
     auto_bps: int = 10_001
@@ -183,9 +183,9 @@ def move(state: CandidateState, by: Move, candidate_id: str = "") -> CandidateSt
 def first_move(
     finding: LearningFinding, thresholds: Thresholds
 ) -> Literal["suppress", "hold", "accept"]:
-    """What becomes of a finding by its confidence. Applied at once is only what the owner told the
-    agent to keep. Procedures and policies are never applied by
-    themselves, whatever is configured, nor is what has anything untrusted in it or could do harm.
+    """Return what happens to a finding by its confidence. Only what the owner told the agent to
+    keep is applied at once. Procedures and policies never are, whatever is configured, nor is what
+    has anything untrusted in it or could do harm.
     """
     threshold = thresholds.of(finding.kind)
     if finding.confidence_bps < threshold.review_bps:
@@ -204,7 +204,7 @@ def first_move(
 
 
 def more_evidence(known: tuple[Evidence, ...], found: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
-    """Both, each entry once, the oldest first; of many the oldest."""
+    """Join both, each entry once, the oldest first; of many the oldest."""
     seen = {(each.session_id, each.seq): each for each in reversed((*known, *found))}
     return tuple(sorted(seen.values(), key=lambda each: (each.position, each.seq)))[:_MOST_EVIDENCE]
 

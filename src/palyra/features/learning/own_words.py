@@ -1,5 +1,5 @@
-"""What of a message its sender says in their own words: without what was quoted, pasted, forwarded,
-handed over to be worked on, or made up.
+"""The part of a message that its sender says in their own words: without what was quoted, pasted,
+forwarded, handed over to be worked on, or made up.
 
 The rule: better a sentence too few than one that somebody else wrote. What cannot be told apart is
 nobody's word.
@@ -106,7 +106,7 @@ def _is_foreign(line: str) -> bool:
 
 
 def _last_signed(lines: list[str]) -> int:
-    """Where the last letter is signed, or -1. A letter begins where somebody is addressed above."""
+    """Return where the last letter is signed, or -1. It begins where somebody is addressed."""
     for at in range(len(lines) - 1, -1, -1):
         if len(lines[at]) < _LONGEST_LINE and _SIGN_OFF.match(lines[at].strip()):
             return at
@@ -122,7 +122,7 @@ def _are_headers(lines: list[str], at: int) -> bool:
 
 
 def _without_talk(lines: list[str]) -> list[str]:
-    """Without the lines of a transcript: several that name their speaker or the time."""
+    """Remove the lines of a transcript: several that name their speaker or the time."""
     spoken = [
         at
         for at, line in enumerate(lines)

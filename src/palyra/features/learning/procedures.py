@@ -78,7 +78,7 @@ _NO_TASK = frozenset(
 
 
 class Done(Struct, frozen=True, kw_only=True):
-    """What one run did, as far as it succeeded, and what had been asked for."""
+    """Record of what one run did, as far as it succeeded, and what had been asked for."""
 
     run_id: str
     session_id: str
@@ -138,7 +138,7 @@ def of_run(
 
 
 def _without_repeats(steps: Iterable[ProcedureStep]) -> tuple[ProcedureStep, ...]:
-    """Several calls of one kind in a row are one step: a pattern for as many as there are."""
+    """Merge calls of one kind in a row into one step: a pattern for as many as there are."""
     found: list[ProcedureStep] = []
     for step in steps:
         if found and sign(found[-1]) == sign(step):
@@ -149,8 +149,8 @@ def _without_repeats(steps: Iterable[ProcedureStep]) -> tuple[ProcedureStep, ...
 
 
 def sign(step: ProcedureStep) -> str:
-    """What makes two calls the same step: the tool, and of a command its program with the verb
-    behind it.
+    """Return the key that two calls of the same step share: the tool, and of a command its program
+    with the verb behind it.
     """
     command = step.arguments.get("command")
     if isinstance(command, str):

@@ -56,8 +56,8 @@ _SUGGEST_MS = 3_600_000
 
 
 class Reflected(Struct, frozen=True, kw_only=True):
-    """What a reflection found. `found_by` is who read; `note` says why a model that is configured
-    did not.
+    """Result of a reflection. `found_by` is who read; `note` says why a configured model did
+    not.
     """
 
     session_id: str
@@ -67,7 +67,7 @@ class Reflected(Struct, frozen=True, kw_only=True):
 
 
 class _Reading(Struct, kw_only=True):
-    """What was read, before any of it is kept."""
+    """Findings of a reading, before any of them is kept."""
 
     stretch: UnreadStretch
     findings: list[LearningFinding]
@@ -106,7 +106,7 @@ class Reflecting:
             models.find(settings.model)
 
     def use(self, settings: LearningSettings) -> None:
-        """Other settings from the next reading on."""
+        """Use other settings from the next reading on."""
         self._settings = settings
 
     async def work(self, task: Task) -> None:
@@ -282,7 +282,7 @@ class Feeder:
             self._task = asyncio.create_task(self._run())
 
     def use(self, settings: LearningSettings) -> None:
-        """Other settings from now on. What ended while it was switched off is read when it is
+        """Use other settings from now on. What ended while it was switched off is read when it is
         switched on.
         """
         resumed = settings.enabled and not self._settings.enabled

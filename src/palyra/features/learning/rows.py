@@ -116,7 +116,7 @@ def about_same(tx: Tx, owner: str, finding: LearningFinding) -> list[Candidate]:
 
 
 def unfinished(tx: Tx) -> list[Candidate]:
-    """Those whose files a crash may have left between two states, anybody's."""
+    """Return the candidates whose files a crash may have left between two states, anybody's."""
     return [
         _decode(body)
         for (body,) in tx.all("SELECT body FROM candidates WHERE doing <> '' ORDER BY candidate_id")
@@ -210,9 +210,7 @@ class SessionLine(Struct, frozen=True):
 
 
 class UnreadStretch(Struct, frozen=True):
-    """What a session has said since it was last read, up to the end of a run. `more`: there is
-    still more behind it.
-    """
+    """Unread part of a session, up to the end of a run. `more`: there is still more behind it."""
 
     session_id: str
     lines: tuple[SessionLine, ...]
@@ -221,8 +219,8 @@ class UnreadStretch(Struct, frozen=True):
 
 
 def stretch(tx: Tx, session_id: str, run_id: str = "") -> UnreadStretch:
-    """What is to be read of a session now; of one run, if it is named, whether it was read before
-    or not.
+    """Return what is to be read of a session now; of one run, if it is named, whether it was read
+    before or not.
     """
     begin = 0 if run_id else read_upto(tx, session_id)
     rows = tx.all(
@@ -248,7 +246,7 @@ def stretch(tx: Tx, session_id: str, run_id: str = "") -> UnreadStretch:
 
 
 def _still_counts(lines: list[SessionLine]) -> list[SessionLine]:
-    """Without what was said in parts of a conversation that it was taken back from."""
+    """Drop what was said in parts of a conversation that a rewind removed."""
     for line in lines:
         back = line.event
         if isinstance(back, events.SessionRestored) and back.conversation:
@@ -257,7 +255,7 @@ def _still_counts(lines: list[SessionLine]) -> list[SessionLine]:
 
 
 def shortened(whole: UnreadStretch, last_input: int) -> UnreadStretch:
-    """Only the runs whose inputs lie before or at an entry; the whole if not even one run does."""
+    """Keep only the runs whose inputs lie before or at an entry; all if not even one run does."""
     left_out = next(
         (
             line.seq
@@ -324,7 +322,7 @@ def feed(tx: Tx, limit: int) -> tuple[list[Fed], bool]:
 
 
 def sequences(tx: Tx, owner: str, limit: int) -> list[Done]:
-    """What runs of this owner did, newest first."""
+    """Return what runs of this owner did, newest first."""
     rows = tx.all(
         "SELECT body FROM sequences WHERE owner = :owner ORDER BY position DESC LIMIT :limit",
         owner=owner,
@@ -353,7 +351,7 @@ def keep_sequence(tx: Tx, owner: str, done: Done, most: int) -> None:
 
 
 def forget_sequence(tx: Tx, run_id: str) -> None:
-    """What a run did was undone: it is no example."""
+    """Forget what a run did: it was undone, so it is no example."""
     tx.run("DELETE FROM sequences WHERE run_id = :run_id", run_id=run_id)
 
 

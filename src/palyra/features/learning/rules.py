@@ -197,9 +197,7 @@ class _Claim(NamedTuple):
 
 
 def of_inputs(inputs: Sequence[SaidInput]) -> list[LearningFinding]:
-    """What the person who spoke told about themselves and their work, the newest version of
-    each.
-    """
+    """Return what the speaker said about themselves and their work, the newest version of each."""
     findings: list[LearningFinding] = []
     from_message: list[LearningFinding] = []
     for said in inputs:
@@ -233,7 +231,7 @@ def _of_message(said: SaidInput, told: Sequence[str]) -> list[LearningFinding]:
 def of_summary(
     session_id: str, seq: int, position: int, event: SessionCompacted
 ) -> list[LearningFinding]:
-    """What a summary kept as required, decided or known, where the words themselves were not
+    """Return what a summary kept as required, decided or known, where the words themselves were not
     read.
     """
     found = []
@@ -257,7 +255,7 @@ def of_summary(
 
 
 def of_sentence(sentence: str, label: Label) -> LearningFinding | None:
-    """What one sentence of a person claims to hold from now on, or nothing."""
+    """Return what one sentence of a person claims to hold from now on, or nothing."""
     plain = _LEAD.sub("", told_before_asking(sentence)).strip()
     if PLACEHOLDER.search(plain) or len(plain) > _LONGEST or plain.endswith(("?", ":")):
         return None
@@ -315,7 +313,7 @@ def _is_addressed(core: str, *, asked: bool) -> bool:
 
 
 def _claim(core: str) -> _Claim | None:
-    """What kind of thing a sentence says and how sure that is, before anything that weakens it."""
+    """Return the kind of a sentence's claim and its confidence, before anything that weakens it."""
     if _WOULD.search(core) and not _LASTING.search(core):
         return None
     if _CALL_ME.search(core):
@@ -409,8 +407,8 @@ _MOST_READ = 2_000  # the beginning of a text says what it is about
 
 
 def about(text: str) -> str:
-    """What a sentence is about, without the value it gives. Two that are about the same and are not
-    the same are in conflict.
+    """Return what a sentence is about, without the value it gives. Two that are about the same and
+    are not the same are in conflict.
     """
     plain = _LEAD.sub("", text.strip()[:_MOST_READ])
     asked = _REMEMBER.match(plain)
@@ -454,7 +452,7 @@ def _with(finding: LearningFinding, evidence: Evidence) -> LearningFinding:
 
 
 def _repeated(findings: Iterable[LearningFinding]) -> list[LearningFinding]:
-    """Each content once; what was said again is surer, and has more evidence."""
+    """Merge findings of the same content; what was said again is surer, and has more evidence."""
     found: dict[tuple[str, str], LearningFinding] = {}
     for each in findings:
         key = (each.kind, normal(each.content))
@@ -472,6 +470,6 @@ def _repeated(findings: Iterable[LearningFinding]) -> list[LearningFinding]:
 
 
 def _newest(findings: Sequence[LearningFinding]) -> list[LearningFinding]:
-    """Of several about the same the last one."""
+    """Keep the last one of several about the same."""
     last = {(each.kind, each.about): each for each in findings}
     return [each for each in findings if last[each.kind, each.about] is each]

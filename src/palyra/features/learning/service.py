@@ -78,7 +78,7 @@ class Learning:
         self._turn = asyncio.Lock()
 
     def use(self, settings: LearningSettings) -> None:
-        """Other settings from now on; who reads stays until the next start."""
+        """Use other settings from now on; who reads stays until the next start."""
         self.settings = msgspec.structs.replace(settings, model=self.settings.model)
         self._reflecting.use(settings)
 
@@ -286,7 +286,7 @@ class Learning:
         await self._db.write(step)
 
     async def _whole(self, change: Awaitable[T]) -> T:
-        """To its end, also if whoever wanted it is gone."""
+        """Finish a change, also if its caller is gone."""
         return await asyncio.shield(asyncio.ensure_future(change))
 
 

@@ -1,4 +1,4 @@
-"""What the operator has accepted: for each tool of a server the exact declaration, so that a change
+"""Acceptances of the operator: for each tool of a server the exact declaration, so that a change
 can be shown as one.
 
 The rule: what cannot be read, or was written by somebody else, was not accepted.
@@ -39,7 +39,7 @@ _SEALED_AS = "accepted tools"
 
 
 class AcceptanceStore(Protocol):
-    """Where acceptances are kept. Both may block."""
+    """Store of acceptances. Both methods may block."""
 
     def get(self, server: str, tool: str) -> AcceptedTool | None: ...
 

@@ -103,7 +103,7 @@ def listed(raw: list[Any]) -> ListedTools:
 
 
 def declared(raw: Any) -> Declared:
-    """Raises InvalidInput that names the tool and says what is wrong with it."""
+    """Parse a tool. Raise InvalidInput that names it and says what is wrong with it."""
     called = raw.get("name") if isinstance(raw, dict) else None
     if not isinstance(called, str) or not called or len(called) > 256:
         raise InvalidInput("a tool without a proper name")
@@ -318,7 +318,7 @@ class McpTool:
         )
 
     def _about(self) -> str:
-        """What a person should know about who will do it."""
+        """Return what a person should know about the server that will do it."""
         words = jsonrpc.clean(self.declared.description.partition("\n")[0], _TOOLS_MOST_WORDS)
         said = [f"it says of itself: {words}"] if words else []
         if not self._config.url:
@@ -359,8 +359,8 @@ def pending(server: str, declared: Declared, accepted: AcceptedTool | None) -> P
 
 
 def proposed_use(server: str, declared: Declared, accepted: AcceptedTool | None) -> ToolUse:
-    """What is accepted about a tool's arguments unless the operator says otherwise: what they said
-    of those that stay as they were, and what the names of the others suggest.
+    """Return the default use of a tool's arguments, unless the operator says otherwise: what they
+    said of those that stay as they were, and what the names of the others suggest.
     """
     found = argument_roles.proposed(
         server, declared.called, declared.schema, read_only=declared.read_only
@@ -384,7 +384,7 @@ def proposed_use(server: str, declared: Declared, accepted: AcceptedTool | None)
 
 
 def _in_words(before: dict[str, Any], now: dict[str, Any]) -> str:
-    """What has changed, named and not quoted."""
+    """Return what has changed, named and not quoted."""
     said = (
         ["its description is another one"]
         if before.get("description") != now["description"]

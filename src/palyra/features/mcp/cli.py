@@ -202,7 +202,7 @@ def accept(state: CliState, name: str, tools: tuple[str, ...], yes: bool) -> Non
 
 
 def described(use: ToolUse) -> str:
-    """What a tool does with its arguments, in a line."""
+    """Return what a tool does with its arguments, in a line."""
     does = (
         "only reads"
         if use.reads_only

@@ -31,8 +31,8 @@ Resolve = Callable[[ServerConfig], Awaitable[ServerConfig]]
 
 
 class RetryPace(Struct, frozen=True):
-    """How patient we are. After a failure the wait doubles up to `most_s`; a server that stayed for
-    `steady_s` begins anew.
+    """Settings of retries. After a failure the wait doubles up to `most_s`; for a server that
+    stayed for `steady_s` it is reset.
     """
 
     first_s: float = 1.0
@@ -86,7 +86,7 @@ class ServerConnection:
         self.pending: tuple[Pending, ...] = ()
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         loop = asyncio.get_running_loop()
         wait = self._pace.first_s
         try:
@@ -149,8 +149,8 @@ class ServerConnection:
         await self._sort_out()
 
     def _told(self, found: ListedTools) -> ListedTools:
-        """What is listed, without what the server was given in confidence: whoever may look, and
-        every model, reads it.
+        """Return the listed tools without the secrets that the server was given: whoever may look,
+        and every model, reads them.
         """
         hide = self._config.without_secrets
         tools = (
@@ -267,7 +267,7 @@ class ServerConnection:
         )
 
     async def _look(self, *, called: bool) -> tuple[str, ...]:
-        """What is left behind in the server's folder."""
+        """Return what is left behind in the server's folder."""
         return await self._session.look(called=called) if self._session is not None else ()
 
     async def _ask(

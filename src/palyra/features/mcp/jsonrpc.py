@@ -83,7 +83,7 @@ Message = RpcRequest | RpcNotification | RpcResponse | RpcError
 
 
 class Malformed(ValueError):
-    """Not a message."""
+    """Error: it is not a message."""
 
 
 class OutgoingRpc(Struct, frozen=True, kw_only=True):

@@ -184,8 +184,8 @@ Spawn = Callable[[Sequence[str], Mapping[str, str], str], Awaitable[ServerProces
 
 
 def environment(home: str, given: Mapping[str, str]) -> dict[str, str]:
-    """What a server's program is told about the machine: next to nothing, and what the operator
-    set.
+    """Return the environment of a server's program: next to nothing about the machine, and what the
+    operator set.
     """
     return {"PATH": PATH, **({"HOME": home} if home else {}), "LANG": "C.UTF-8", **given}
 

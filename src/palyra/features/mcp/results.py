@@ -1,4 +1,4 @@
-"""What a server's tool gave back, as a result of ours. Everything in it is bounded and described;
+"""Results of a server's tool, as a result of ours. Everything in it is bounded and described;
 nothing in it is believed.
 """
 
@@ -46,8 +46,8 @@ def result(answer: dict[str, Any]) -> ToolResult:
 
 
 def unanswered(answer: dict[str, Any]) -> dict[str, Any]:
-    """What to send again so that a server that asks something first can come to an end: nobody is
-    here to answer it.
+    """Return what to send again so that a server that asks something first can come to an end: it
+    is unattended, so nothing is answered.
 
     Empty if it asked nothing, or something that cannot be left unanswered.
     """
@@ -140,8 +140,8 @@ def _link(part: dict[str, Any]) -> str:
 
 
 def _structured(value: Any) -> tuple[dict[str, Any] | None, list[str]]:
-    """Under a name of ours: what a server says must not be taken for what our own tools say about
-    themselves.
+    """Return it under a name of ours: what a server says must not be taken for what our own tools
+    say about themselves.
     """
     if value is None:
         return None, []

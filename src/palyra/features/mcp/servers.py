@@ -108,7 +108,7 @@ class StdioLink:
             await child.close()
 
     async def _guard(self, work: Coroutine[Any, Any, str], receiver: Receiver) -> None:
-        """However one direction ends, the conversation is over."""
+        """End the conversation when one direction ends, for whatever reason."""
         try:
             why = await work
         except (PalyraError, OSError) as error:
@@ -155,8 +155,8 @@ class StdioLink:
 
 
 class LineReader:
-    """Cuts a stream into lines. Raises Unavailable for one that does not end; costs linear time
-    whatever the chunks are.
+    """Reader that cuts a stream into lines. Raises Unavailable for one that does not end; costs
+    linear time whatever the chunks are.
     """
 
     def __init__(self, most: int = jsonrpc.MOST_MESSAGE_BYTES) -> None:

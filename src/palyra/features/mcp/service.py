@@ -37,8 +37,8 @@ _CARRIES_BYTES, _CARRIES_S = 1 << 40, 86_400.0
 
 
 class Opener:
-    """How a configured server becomes a running one: in the sandbox, with its secrets looked up at
-    each start.
+    """Opener of configured servers: each runs in the sandbox, with its secrets looked up at each
+    start.
 
     `look_up` gives the value behind `env:NAME` and `file:/path`; `closed` are the daemon's own
     folders.
@@ -205,7 +205,7 @@ class Mcp:
         return self.one(name)
 
     async def set_use(self, by: str, name: str, tool: str, use: ToolUse) -> ServerStatus:
-        """What the arguments of an accepted tool are for, from now on."""
+        """Set what the arguments of an accepted tool are for, from now on."""
         server = self._server(name)
         offered = {each.declared.name: each for each in server.tools()}
         if tool not in offered:

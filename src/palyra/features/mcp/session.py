@@ -37,8 +37,8 @@ Headers = tuple[tuple[str, str], ...]
 
 
 class Receiver(Protocol):
-    """Where a link delivers. `lost`: this question will not be answered. `closed`: none will; those
-    in `unsent` never left.
+    """Receiver of a link's messages. `lost`: this question will not be answered. `closed`: none
+    will; those in `unsent` never left.
     """
 
     def received(self, message: Message) -> None: ...
@@ -49,7 +49,7 @@ class Receiver(Protocol):
 
 
 class ServerLink(Protocol):
-    """How messages travel: a pair of pipes, or requests over HTTP.
+    """Transport of messages: a pair of pipes, or requests over HTTP.
 
     `modern_first`: a server that does not know the revision without a handshake says so at once, so
     that one is tried first.
@@ -58,11 +58,11 @@ class ServerLink(Protocol):
     modern_first: bool
 
     async def open(self, receiver: Receiver) -> None:
-        """Raises NotSent if there is nobody."""
+        """Open the link. Raise NotSent if there is nobody."""
         ...
 
     def send(self, message: OutgoingRpc) -> None:
-        """Takes the message without waiting. Raises NotSent if it cannot."""
+        """Take the message without waiting. Raise NotSent if that is not possible."""
         ...
 
     def withdraw(self, request_id: int, notice: OutgoingRpc | None) -> None:
@@ -226,7 +226,7 @@ class McpSession:
         await self._link.close()
 
     async def tools(self, timeout_s: float) -> list[Any]:
-        """Every tool as the server describes it, over all pages."""
+        """Return every tool as the server describes it, over all pages."""
         found: list[Any] = []
         cursor: str | None = None
         for _ in range(_MOST_PAGES):

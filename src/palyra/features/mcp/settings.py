@@ -1,8 +1,7 @@
-"""What the operator says about one MCP server. Plain values, so that reading the settings costs
-nothing.
+"""Settings of one MCP server, from the operator. Plain values, so that reading them costs nothing.
 
-What is shown of a server: its state, its tools and what waits for a yes. Plain values, so that
-naming them costs nothing.
+Views of a server: its state, its tools and what needs approval. Plain values, so that naming them
+costs nothing.
 """
 
 import re

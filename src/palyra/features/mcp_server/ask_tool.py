@@ -68,8 +68,8 @@ class ToolInvocation(Struct, frozen=True):
 
     @property
     def leaving_cancels(self) -> bool:
-        """Whether a client that goes away means the run to end. A daemon that goes away does
-        not.
+        """Return whether the run ends when its client goes away. It does not when the daemon
+        does.
         """
         return self.request.modern and not self.call.services.get(OpenStreams).closing
 
@@ -140,7 +140,7 @@ class ServedTool(Struct, frozen=True, kw_only=True):
     schema: dict[str, Any] | None = None
 
     def shown(self) -> dict[str, Any]:
-        """As tools/list says it."""
+        """Return it as tools/list shows it."""
         hints = {"readOnlyHint": self.read_only, "openWorldHint": False}
         if not self.read_only:
             hints |= {"destructiveHint": self.name == "ask", "idempotentHint": False}
@@ -213,7 +213,7 @@ class CancelRunArguments(Input, frozen=True, kw_only=True):
 
 
 class RunStatus(Struct, frozen=True, omit_defaults=True):
-    """How it stands with a run. `pending`: the approvals that it waits for."""
+    """Status of a run. `pending`: the approvals that it waits for."""
 
     session_id: str
     run_id: str
@@ -283,8 +283,8 @@ async def cancel(asked: ToolInvocation, wanted: CancelRunArguments) -> McpToolRe
 async def follow(
     asked: ToolInvocation, session_id: str, run_id: str, after: int, wait_s: int = 0
 ) -> AsyncGenerator[ServedProgress | McpToolResult, None]:
-    """What happens in a run from an entry on, and its result. A client that leaves takes the
-    question back, if that is the rule.
+    """Yield what happens in a run from an entry on, and its result. A client that leaves cancels
+    the question, if that is the rule.
     """
     try:
         async with aclosing(_followed(asked, session_id, run_id, after, wait_s)) as steps:

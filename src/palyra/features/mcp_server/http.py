@@ -77,7 +77,7 @@ class RpcAnswer(Struct, frozen=True, kw_only=True):
 
 
 class _Session(Struct):
-    """What a handshake began. `running`: what the client may still take back, by its own
+    """Session begun by a handshake. `running`: what the client may still cancel, by its own
     numbers.
     """
 
@@ -307,7 +307,7 @@ class McpEndpoint:
         )
 
     def _begins(self, session: _Session, request: McpRequest, running: AwaitedCall) -> AwaitedCall:
-        """From now on the client can take this request back by its number."""
+        """Let the client cancel this request by its number from now on."""
         if request.id in session.running or len(session.running) >= _MOST_RUNNING:
             raise request.refused(
                 json_rpc.INVALID_REQUEST,
@@ -385,8 +385,8 @@ def _frame(message: bytes, name: bytes = b"") -> bytes:
 
 
 def _event_id(request: McpRequest, running: AwaitedCall, seq: int) -> bytes:
-    """Where a stream was, for whoever wants to go on with it: nothing about it needs to be kept
-    here.
+    """Return where a stream was, for a client that wants to resume it: nothing about it needs to be
+    kept here.
     """
     return urlsafe_b64encode(
         msgspec.json.encode((request.id, request.progress_token, running.run_id, seq))

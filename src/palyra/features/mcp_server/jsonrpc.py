@@ -82,7 +82,7 @@ class McpRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def capabilities(self) -> dict[str, Any]:
-        """What the client of a modern request can do."""
+        """Return what the client of a modern request can do."""
         return _dict(self.meta.get(CAPABILITIES_KEY))
 
     @property

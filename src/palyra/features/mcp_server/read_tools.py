@@ -1,9 +1,9 @@
-"""What another agent can look up over MCP, and the two things it can say: a memory for review, and
-an answer to an approval.
+"""Lookups of another agent over MCP, and the two things it can say: a memory for review, and an
+answer to an approval.
 
 The rule: every list is short and says how to get the rest; what came from outside keeps its label;
-and what another program says is never the owner's own word. A memory waits for a look, and an
-answer counts only where a policy says so.
+and what another program says is never the owner's own word. A memory needs review, and an answer
+counts only where a policy says so.
 
 Every tool of the MCP server, in one table.
 """
@@ -104,7 +104,7 @@ class JournalSearch(Input, frozen=True, kw_only=True):
 
 
 class Verify(Input, frozen=True, kw_only=True):
-    """No arguments."""
+    """Arguments: none."""
 
 
 class TranscriptLine(Struct, frozen=True, omit_defaults=True):
@@ -146,7 +146,7 @@ async def sessions_list(asked: ToolInvocation, wanted: SessionsArguments) -> Mcp
 
 
 async def session_read(asked: ToolInvocation, wanted: SessionArguments) -> McpToolResult:
-    """What was said and done, without what only the machinery needs."""
+    """Return what was said and done, without what only the machinery needs."""
 
     def page(tx: Tx) -> list[StoredEntry]:
         sessions.get(tx, wanted.session_id, asked.principal)
@@ -234,8 +234,8 @@ async def approvals_list(asked: ToolInvocation, wanted: ApprovalsArguments) -> M
 
 
 def answering_as(token_name: str) -> str:
-    """Who answers, for policy: the program that holds the token, not the person whose token it
-    is.
+    """Return who answers, for policy: the program that holds the token, not the person whose token
+    it is.
     """
     return f"{approvals.CHANNEL}mcp:{_UNNAMED.sub('-', token_name).strip('-') or 'unnamed'}"
 

@@ -57,8 +57,8 @@ class Bridge:
         self._answer_the_last()
 
     def _answer_the_last(self) -> None:
-        """What was asked before the end is answered, if that is soon: who pipes its questions in
-        has closed the pipe by now.
+        """Wait briefly for answers to what was asked before the end: a client that pipes its
+        questions in has closed the pipe by now.
         """
         until = time.monotonic() + _LAST_ANSWERS_S
         for each in self._working:

@@ -339,7 +339,7 @@ def _say(state: CliState, item: Item, done: str) -> None:
 
 
 def words_only(state: CliState) -> str | None:
-    """For doctor: why meanings cannot be searched. None: the config does not want them searched."""
+    """Say for doctor why meanings cannot be searched. None: the config does not want it."""
     from palyra.models import embedding_process
 
     if not state.settings.value("memory.embeddings"):

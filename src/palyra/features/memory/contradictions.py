@@ -1,5 +1,5 @@
-"""Whether two statements give the same thing another value: "the server listens on port 5433" and
-"… on port 5440", "Anna lives in Brno" and "Anna moved to Lisbon".
+"""Contradictions: two statements that give the same thing another value, as "the server listens on
+port 5433" and "… on port 5440", "Anna lives in Brno" and "Anna moved to Lisbon".
 
 The rule: a thing must have one value at a time for that. Where it only may have ("my brother is
 Radek", "my brother is Pavel"), a person is asked; about everything else nothing is said: two facts
@@ -56,7 +56,7 @@ _PUNCTUATION = re.compile(r"[^\w#%./:@-]+")
 
 
 class Claim(Struct, frozen=True):
-    """What a statement is about, and the value it gives. `sure`: it has one value at a time."""
+    """Subject of a statement, and the value it gives. `sure`: it has one value at a time."""
 
     about: str
     value: str
@@ -69,7 +69,7 @@ class Claim(Struct, frozen=True):
 
 
 def claim(text: str) -> Claim | None:
-    """What a statement claims, if it is one that a later one can contradict."""
+    """Return a statement's claim, if it is one that a later one can contradict."""
     plain = " ".join(text.split()).rstrip(".! ")
     if len(plain) > _LONGEST or plain.endswith("?"):
         return None
@@ -100,7 +100,7 @@ def claim(text: str) -> Claim | None:
 
 
 def judge(one: Claim, other: Claim) -> Verdict | None:
-    """Whether they give the same thing another value."""
+    """Return the verdict if they give the same thing another value."""
     if one.about != other.about or one.value == other.value:
         return None
     return "other" if one.sure and other.sure else "unclear"

@@ -111,7 +111,7 @@ class Embedding:
             await self._embedder.close()
 
     def wake(self) -> None:
-        """Something was written."""
+        """Wake it: something was written."""
         self._done.clear()
         self._wake.set()
 

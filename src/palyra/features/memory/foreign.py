@@ -1,5 +1,5 @@
-"""What other assistants keep about somebody, as things to remember here: exported conversations of
-ChatGPT and Claude, and plain lists in Markdown.
+"""Import of other assistants' knowledge about somebody: exported conversations of ChatGPT and
+Claude, and plain lists in Markdown.
 
 The rule: who said it stands before what was said, and the day and the place it was said in stay
 with it. Nothing is guessed: a file in another form is refused.

@@ -49,14 +49,14 @@ class ItemPage(Struct, frozen=True):
 
 
 class Adding(NewMemory, frozen=True, kw_only=True):
-    """Something to remember; a scope other than `principal` needs the session that it is about."""
+    """New item of memory; a scope other than `principal` needs the session that it is about."""
 
     session_id: Ulid = ""
 
 
 class MemorySearchQuery(Input, frozen=True, kw_only=True):
-    """With a session: what can be seen from there, as the agent in it would. Without: everything of
-    the caller.
+    """Query of memory. With a session: what can be seen from there, as the agent in it would.
+    Without: everything of the caller.
     """
 
     text: Annotated[str, Meta(min_length=1, max_length=2_000)]

@@ -1,4 +1,4 @@
-"""What is remembered: an item, whom it belongs to, where it may be seen, and how well it answers a
+"""Model of memory: an item, whom it belongs to, where it may be seen, and how well it answers a
 question.
 
 The rule: an item is seen by its owner only, and there only where its scope says.
@@ -33,8 +33,8 @@ Name = Annotated[str, Meta(max_length=256)]
 
 
 class Where(Struct, frozen=True, kw_only=True):
-    """From where somebody looks: what is remembered for exactly this channel, session and workspace
-    is seen, besides what is remembered for the principal as such. Empty: none.
+    """Place from where somebody looks: what is remembered for exactly this channel, session and
+    workspace is seen, besides what is remembered for the principal as such. Empty: none.
     """
 
     principal: str
@@ -43,7 +43,7 @@ class Where(Struct, frozen=True, kw_only=True):
     workspace: str = ""
 
     def value(self, scope: ScopeKind) -> str:
-        """What a scope means here; the same for everything of one principal."""
+        """Return what a scope means here; the same for everything of one principal."""
         match scope:
             case "principal":
                 return ""
@@ -56,10 +56,10 @@ class Where(Struct, frozen=True, kw_only=True):
 
 
 class NewMemory(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Something to remember. `source` and `place` say where it was said: items next to each other
+    """New item to remember. `source` and `place` say where it was said: items next to each other
     there help to find each other.
 
-    `ttl_ms` is how long to keep it, 0 for ever. `valid_from_ms` is when it was said or began to
+    `ttl_ms` is how long to keep it, 0: always. `valid_from_ms` is when it was said or began to
     hold.
     """
 
@@ -109,9 +109,9 @@ class Item(Struct, frozen=True, kw_only=True):
 
 
 class ScoreParts(Struct, frozen=True):
-    """What a score is made of, each in 0 to 1: how much of the question's words it has, how near
-    its meaning is, what these two come to, the best of its neighbours, how recent it is, how sure
-    we are.
+    """Parts of a score, each in 0 to 1: how much of the question's words it has, how near its
+    meaning is, what these two come to, the best of its neighbours, how recent it is, how sure we
+    are.
     """
 
     words: float
@@ -143,8 +143,8 @@ class Recalled(Struct, frozen=True):
 
 
 class Said(Struct, frozen=True):
-    """Something said in a session that was found. `seq` is its entry on the session's tape; `label`
-    is what it was made from.
+    """Passage of a session that was found. `seq` is its entry on the session's tape; `label` is
+    what it was made from.
     """
 
     session_id: str

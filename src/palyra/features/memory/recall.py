@@ -1,9 +1,9 @@
-"""What is remembered and belongs to what the user says, for the prompt of one run.
+"""Recall: memories that belong to what the user says, for the prompt of one run.
 
-The rule: what is pinned needs no search. What has to be searched is waited for within a bound; if
-it does not come, the run goes on without it, and its tape says so.
+The rule: what is pinned needs no search. A search is waited for within a bound; if it does not
+finish, the run continues without it, and its tape says so.
 
-Searching what was said: a principal's own sessions, archived ones too, by words and by meaning.
+Search of transcripts: a principal's own sessions, archived ones too, by words and by meaning.
 
 The rule: whoever asks searches their own sessions and nobody else's, and is told when a part of
 them was not searched.
@@ -73,7 +73,7 @@ class Transcripts:
         return SaidPage(found, self._embedding.why_not if semantic and vector is None else "", left)
 
     async def quote(self, context: CallContext, text: str, limit: int) -> tuple[list[Said], str]:
-        """For the tool: what the session's principal said or was told, in other runs than this."""
+        """Return what the session's principal said or was told in other runs: for the tool."""
         page = await self.search(context.principal, text, limit, but_run=context.run_id)
         return page.found, page.words_only
 
@@ -138,7 +138,7 @@ class Recalling:
         )
 
     async def _search(self, where: Where, text: str) -> tuple[Searched, str]:
-        """What answers the question, and what is to be said about how it was searched."""
+        """Return what answers the question, and what is to be said about how it was searched."""
         nothing = Searched([], relevance.TOLD_FROM)
         if not text.strip():
             return nothing, ""

@@ -1,4 +1,4 @@
-"""How likely it is that an item answers a question: what decides whether a run is told of it.
+"""Likelihood that an item answers a question: it decides whether a run is told of it.
 
 A score says how well an item fits; it does not say that nothing else fits as well, or that the
 question has no answer here at all. So the candidates of one question are weighed against each other
@@ -72,8 +72,8 @@ _LONGEST_READ = 2_000
 
 
 def of(question: str, found: Sequence[Found]) -> list[float]:
-    """For each candidate, best first, how likely it is what the question asks for; 0 for those
-    behind the sixteenth. What is missing to 1 is how likely it is that there is no answer.
+    """Return for each candidate, best first, the likelihood that the question asks for it; 0 behind
+    the sixteenth. What is missing to 1 is the likelihood that there is no answer.
     """
     weighed = found[:WEIGHED]
     if not weighed:
@@ -97,7 +97,7 @@ def of(question: str, found: Sequence[Found]) -> list[float]:
 
 
 def told(likely: Sequence[float]) -> list[int]:
-    """Which of the candidates a run is told, the likeliest first."""
+    """Return which of the candidates a run is told, the likeliest first."""
     order = sorted(range(len(likely)), key=lambda at: -likely[at])
     least = max(TOLD_FROM, _OF_THE_BEST * likely[order[0]]) if order else 1.0
     return [at for at in order if likely[at] >= least]

@@ -1,4 +1,4 @@
-"""What of memory a run is told: few items, few tokens, nothing where nothing fits."""
+"""Selection of memory for a run: few items, few tokens, nothing where nothing fits."""
 
 from collections.abc import Sequence
 
@@ -38,7 +38,7 @@ def told(
 
 
 def _likely(searched: Searched) -> list[int]:
-    """Which results are told, the likeliest first."""
+    """Return which results are told, the likeliest first."""
     if not searched.words_only:
         return relevance.told(searched.relevance)
     return [at for at, each in enumerate(searched.relevance) if each >= searched.threshold]

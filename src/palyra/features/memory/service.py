@@ -51,8 +51,8 @@ class MemorySettings(Struct, frozen=True):
 class MemoryChange(
     Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """What is to be different about an item. Another text, kind, confidence or end is a new
-    version; pinning is not.
+    """Changes of an item. Another text, kind, confidence or end is a new version; pinning is
+    not.
     """
 
     text: shapes.Text | None = None
@@ -76,7 +76,7 @@ class Searched(Struct, frozen=True):
 
 
 class Origin(Struct, frozen=True):
-    """Who writes, and what the text was made from."""
+    """Author of a text, and what it was made from."""
 
     written: Written = "user"
     label: Label = CLEAN
@@ -88,7 +88,7 @@ _NO_ORIGIN = Origin()
 
 
 class MemoryStatus(Struct, frozen=True):
-    """How many items there are in each state, and how meanings are searched."""
+    """Status of memory: how many items are in each state, and how meanings are searched."""
 
     counts: dict[State, int]
     not_embedded: int
@@ -96,7 +96,7 @@ class MemoryStatus(Struct, frozen=True):
 
 
 class Imported(Struct, frozen=True):
-    """How many were taken; how many of those said what was known, and how many wait for a look."""
+    """Counts of an import: taken items; of those, how many said what was known or need review."""
 
     taken: int
     merged: int
@@ -126,7 +126,7 @@ class Memory:
         self.changes = 0
 
     async def where(self, principal: str, session_id: str = "") -> Where:
-        """From where one looks who is in this session."""
+        """Return from where one looks who is in this session."""
         if not session_id:
             return Where(principal=principal)
         session = await self._db.read(lambda tx: sessions.get(tx, session_id, principal))
@@ -259,7 +259,7 @@ class Memory:
         return count
 
     async def _write(self, step: Callable[[Tx], T]) -> T:
-        """It counts as a change once it is durable, also if whoever wanted it is gone by then."""
+        """Write a step. It counts as a change once durable, even if the caller is gone by then."""
         written = self._db.write(step)
         written.add_done_callback(self._changed)
         return await asyncio.shield(written)
@@ -339,8 +339,8 @@ class Memory:
         return Searched(found[:limit], shapes.WORDS_THRESHOLD, missing, likely[:limit])
 
     async def standing(self, where: Where) -> list[Item]:
-        """What goes with every prompt without being searched: what is pinned, and preferences that
-        were learned.
+        """Return what goes with every prompt without being searched: what is pinned, and
+        preferences that were learned.
         """
 
         def query(tx: Tx) -> list[Item]:

@@ -22,7 +22,7 @@ class Quotes(Protocol):
     """The principal's own sessions, searched from inside a call."""
 
     async def quote(self, context: CallContext, text: str, limit: int) -> tuple[list[Said], str]:
-        """What was found, best first, and why meanings were not searched, if they were not."""
+        """Return what was found, best first, and why meanings were not searched, if so."""
         ...
 
 

@@ -54,7 +54,7 @@ class SessionKeeper:
 
 
 def _origin(tx: Tx, context: CallContext) -> Origin:
-    """What the call was made from. Without a record of that, nothing is known to be trusted."""
+    """Return what the call was made from. Without a record, nothing is known to be trusted."""
     asked = tape.proposal(tx, context.run_id, context.call_id).asked
     label = (
         asked.label
@@ -78,7 +78,7 @@ class MemoryPort(Protocol):
     """Memory as the tools need it: from inside the call's session, with the run's label."""
 
     async def search(self, context: CallContext, text: str, limit: int) -> tuple[list[Found], str]:
-        """What was found, and why meanings were not searched, if they were not."""
+        """Return what was found, and why meanings were not searched, if they were not."""
         ...
 
     async def write(

@@ -77,7 +77,7 @@ MOST_TERMS = 512
 
 
 def terms(text: str) -> list[str]:
-    """In the order they stand; the ones that are there twice, twice."""
+    """Return the terms in their order; the ones that are there twice, twice."""
     raw = text.encode("utf-8", "replace")
     found = []
     for token in _tokenizer()(raw, apsw.FTS5_TOKENIZE_DOCUMENT, None):

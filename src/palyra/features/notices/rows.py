@@ -1,5 +1,5 @@
-"""What the owner was told without asking: one row for each notice, once for each key. The tape says
-the same, for ever.
+"""Notices that the owner got without asking: one row for each, once for each key. The tape says the
+same, permanently.
 """
 
 from typing import Any
@@ -66,7 +66,7 @@ def tell(tx: Tx, event: OwnerNotified) -> bool:
 def listing(
     tx: Tx, principal: str, *, unread: bool | None = None, before: int = 1 << 62, limit: int = 100
 ) -> list[Notice]:
-    """Newest first, paged by position."""
+    """Return notices, newest first, paged by position."""
     rows = tx.all(
         f"""SELECT {_COLUMNS} FROM notices WHERE principal = :principal AND position < :before
             AND (:unread IS NULL OR (read_ms = 0) = :unread)
@@ -80,7 +80,7 @@ def listing(
 
 
 def told_after(tx: Tx, position: int, limit: int = 500) -> list[StoredNotice]:
-    """Everybody's notices behind a position, oldest first."""
+    """Return everybody's notices behind a position, oldest first."""
     rows = tx.all(
         f"SELECT position, principal, {_COLUMNS} FROM notices WHERE position > :position ORDER BY"
         " position LIMIT :limit",
@@ -99,7 +99,7 @@ def unread(tx: Tx, principal: str) -> int:
 
 
 def position_of(tx: Tx, notice_id: str, principal: str) -> int:
-    """Where a notice stands in the listing, for the page after it."""
+    """Return where a notice stands in the listing, for the page after it."""
     row = tx.one(
         "SELECT position FROM notices WHERE notice_id = :id AND principal = :principal",
         id=notice_id,

@@ -107,8 +107,8 @@ class Notices:
         )
 
     async def follow(self, after: int) -> AsyncIterator[StoredNotice]:
-        """Every notice behind a position of the journal, as they come, for ever: what a channel
-        carries further.
+        """Yield every notice behind a position of the journal, as they come, without end: what a
+        channel carries further.
         """
         subscription = self._hub.subscribe(SYSTEM_TAPE)
         try:

@@ -1,4 +1,4 @@
-"""How a program wants to be answered: the form of the answer, and which of its tools comes first.
+"""Answer options of a program: the form of the answer, and which of its tools comes first.
 Everything else is refused.
 """
 

@@ -38,7 +38,7 @@ _WENT_ON = "no result: the program that asked went on without one"
 
 @dataclass(frozen=True)
 class ToolResultsPosition:
-    """Where the tape stood before these results; what comes of them lies behind it."""
+    """Position of the tape before these results; what comes of them lies behind it."""
 
     run: RunRow
     seq: int
@@ -54,7 +54,7 @@ class _Handed:
 
 
 def _handed(tx: Tx, run_id: str, wanted: str = "") -> _Handed | None:
-    """Those with a certain call among them, or the last."""
+    """Return the handed-over calls with a certain call among them, or the last."""
     found: _Handed | None = None
     proposed: dict[str, ToolProposed] = {}
     finished: dict[str, tuple[int, ToolFinished]] = {}
@@ -173,7 +173,7 @@ def _result(
 
 
 def register(tasks_: Tasks) -> None:
-    """Who ends the runs whose caller never came back."""
+    """Register the task that ends the runs whose caller never came back."""
 
     async def absent(task: Task) -> Step:
         return lambda tx: _give_up(tx, str(task.payload["run_id"]), str(task.payload["call_id"]))

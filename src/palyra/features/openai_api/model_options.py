@@ -1,6 +1,4 @@
-"""What OpenAI's programs say about how a model is to answer, in our words, and which of their words
-each is.
-"""
+"""Model options of OpenAI's programs in our words, and which of their words each is."""
 
 from collections.abc import Mapping
 from typing import Any, Final

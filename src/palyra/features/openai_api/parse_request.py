@@ -1,4 +1,4 @@
-"""From OpenAI's requests to what is asked: what is new in them, what was before, what tools gave.
+"""Parser of OpenAI's requests: what is new in them, what was before, what tools gave.
 
 The rule: the messages behind the last one of the assistant are new; all others are what the program
 remembers.

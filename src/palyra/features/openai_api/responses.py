@@ -71,7 +71,7 @@ async def create(call: ApiCall[Nothing, ResponseRequest]) -> HttpResponse | Stre
 
 
 class Wish(Struct, frozen=True, kw_only=True):
-    """What was asked for, as far as a response says it again."""
+    """Request fields that a response repeats."""
 
     model: str = ""
     previous: str | None = None

@@ -88,7 +88,7 @@ class AnswerFailed(Unavailable):
 
 
 class ProviderAway(Unavailable):
-    """No provider answered in the caller's time; `retry_after_ms` says when one may."""
+    """Error: no provider answered in the caller's time; `retry_after_ms` says when one may."""
 
 
 class HandedCall(Struct, frozen=True):
@@ -99,8 +99,8 @@ class HandedCall(Struct, frozen=True):
 
 @dataclass
 class Answering:
-    """What has come of a request so far. Of an answer that is `formed` only the last word counts,
-    once it is known to fit.
+    """Answer to a request so far. Of a `formed` one only the last word counts, once it is known to
+    fit.
     """
 
     begun: CallerRun
@@ -255,8 +255,8 @@ async def follow(
 
 
 def _away_at(services: Services, answering: Answering, until: float) -> float | None:
-    """When the caller is told that nobody can answer: at once, if the next try is too late for
-    it. None: somebody may be answering.
+    """Return when the caller is told that nobody can answer: at once, if the next try is too late
+    for it. None: somebody may be answering.
     """
     if answering.waiting is None:
         return None

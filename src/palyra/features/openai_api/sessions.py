@@ -131,13 +131,13 @@ class Callers:
         )
 
     async def leave(self, principal: str, begun: CallerRun) -> None:
-        """Whoever asked is gone. A run that nobody can find again is ended."""
+        """End a run that nobody can find again: the caller is gone."""
         if not begun.named:
             await self._gateway.cancel(principal, begun.run_id, "the program that asked went away")
 
     async def give_up(self, principal: str, begun: CallerRun) -> None:
-        """Whoever asked is told that nobody can answer now. They ask again, so this run must not
-        answer, too; unless asking again finds this one.
+        """Cancel a run whose caller is told that nobody can answer now. They ask again, so this run
+        must not answer, too; unless asking again finds this one.
         """
         if not begun.keyed:
             await self._gateway.cancel(
@@ -281,7 +281,7 @@ class Callers:
     async def _join(
         self, principal: str, asked: CallerRequest, run: RunRow, go_on: Callable[[Tx], object]
     ) -> CallerRun:
-        """What is said joins the run that waits, and sets it to work: in one step, or not at
+        """Join the message to the run that waits, and set it to work: in one step, or not at
         all.
         """
 

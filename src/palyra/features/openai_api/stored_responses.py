@@ -99,8 +99,8 @@ async def input_items(call: ApiCall[ItemsQuery, Nothing]) -> HttpResponse:
 
 
 async def delete(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    """Nothing is taken out of a journal. Its session is put away, so that nobody finds it or goes
-    on with it.
+    """Archive its session, so that nobody finds or continues it: nothing is removed from a
+    journal.
     """
     kept = await _find(call)
     session_id = kept.run.session_id
@@ -150,7 +150,7 @@ async def _find(call: ApiCall[Any, Any]) -> _Kept:
 
 
 def _asked(events: Sequence[AnyEvent]) -> list[AnyEvent]:
-    """What was done in the step that asked for the response."""
+    """Return what was done in the step that asked for the response."""
     found: list[AnyEvent] = []
     for event in events:
         if not isinstance(

@@ -1,5 +1,5 @@
-"""What OpenAI's programs send and get, as far as it means something here. What is not declared is
-ignored, as they expect.
+"""Types of OpenAI's requests and answers, as far as they mean something here. What is not declared
+is ignored, as its programs expect.
 """
 
 from typing import Annotated, Any, Literal
@@ -76,7 +76,7 @@ Penalty = Annotated[float, Meta(ge=-2, le=2)] | None
 
 
 class ChatRequest(OpenAIInput, frozen=True, kw_only=True):
-    """Only what changes the answer is listed. `temperature` and its like go to the model."""
+    """Fields that change the answer. `temperature` and its like go to the model."""
 
     messages: Annotated[list[ChatMessage], Meta(min_length=1, max_length=2_000)]
     model: Short = ""

@@ -40,7 +40,7 @@ class Note(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def waits(self) -> bool:
-        """Whether somebody should review it: it is there, and runs go without it."""
+        """Return whether somebody should review it: it is there, and runs go without it."""
         return self.state in ("new", "changed")
 
 

@@ -37,7 +37,7 @@ Continues = Callable[[int, int], Awaitable[Sequence[bytes]]]
 
 
 class Anchor(Protocol):
-    """Somewhere a checkpoint can be put. What it returns is added to the note: a cosignature."""
+    """Place for checkpoints. What it returns is added to the note: a cosignature."""
 
     name: str
 
@@ -221,7 +221,7 @@ class AnchorState:
 
 
 class Anchors:
-    """Takes every checkpoint to every anchor, each at its own pace."""
+    """Delivery of every checkpoint to every anchor, each at its own pace."""
 
     def __init__(
         self,
@@ -245,7 +245,7 @@ class Anchors:
 
     @property
     def readable(self) -> tuple[KeptNote, ...]:
-        """Those that can be read, so that a journal can be held against them."""
+        """Return the anchors that can be read, so that a journal can be held against them."""
         anchors = (each.anchor for each in self.states)
         return tuple(
             KeptNote(each.name, str(each.path))
@@ -271,7 +271,7 @@ class Anchors:
             pass  # The next start goes on.
 
     def tell(self) -> None:
-        """There is a new checkpoint."""
+        """Announce a new checkpoint."""
         for wake in self._wake:
             wake.set()
 

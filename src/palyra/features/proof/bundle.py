@@ -29,7 +29,7 @@ REDACTION = (
 
 
 class Disclosure(Struct, frozen=True, kw_only=True):
-    """What is wanted: a session, a run, or positions from `first` to `last`. `without` are
+    """Scope of a bundle: a session, a run, or positions from `first` to `last`. `without` are
     positions whose bodies are left out, `bodies` leaves out all if it is false.
     """
 

@@ -1,4 +1,4 @@
-"""What the watchdog sees of the journal's proof: a checkpoint that cannot be made, and rows that
+"""The watchdog's checks of the journal's proof: a checkpoint that cannot be made, and rows that
 claim rights which nobody gave.
 """
 

@@ -61,8 +61,8 @@ class _Grown(Struct, frozen=True):
 
 
 class InclusionProof(Struct, frozen=True, kw_only=True):
-    """That an entry stands at its position among the first `size`. `checkpoint` is signed for that
-    size, or empty if none was.
+    """Proof that an entry stands at its position among the first `size`. `checkpoint` is signed for
+    that size, or empty if none was.
     """
 
     position: int
@@ -75,7 +75,7 @@ class InclusionProof(Struct, frozen=True, kw_only=True):
 
 
 class ConsistencyProof(Struct, frozen=True, kw_only=True):
-    """That the first `old` of `size` entries are the same as they were when there were `old`."""
+    """Proof that the first `old` of `size` entries are the same as when there were `old`."""
 
     old: int
     size: int
@@ -85,7 +85,7 @@ class ConsistencyProof(Struct, frozen=True, kw_only=True):
 
 
 class JournalProof:
-    """Makes checkpoints of one journal, and proofs from its tree."""
+    """Maker of one journal's checkpoints, and of proofs from its tree."""
 
     def __init__(
         self,

@@ -89,7 +89,7 @@ def sha256(data: bytes) -> bytes:
 
 
 class Refuted(Exception):
-    """What a bundle says does not hold."""
+    """Error: something that a bundle says does not hold."""
 
 
 def need(holds: bool, problem: str) -> None:

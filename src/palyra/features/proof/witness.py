@@ -88,7 +88,7 @@ class AddCheckpoint(Struct, frozen=True):
 
 
 class Witness:
-    """Knows logs by their keys, and keeps the last checkpoint of each in a folder."""
+    """Witness of logs known by their keys; it keeps the last checkpoint of each in a folder."""
 
     def __init__(
         self,

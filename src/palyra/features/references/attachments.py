@@ -113,7 +113,7 @@ class Attachments:
     async def of(
         self, principal: str, session_id: str, attaching: Sequence[Attaching]
     ) -> tuple[tuple[Attachment, ...], list[ReferenceBody]]:
-        """What goes on the tape for these files, and the texts that are to be stored with it."""
+        """Return what goes on the tape for these files, and the texts to store with it."""
         if len(attaching) > MOST:
             raise InvalidInput(
                 f"a message may have {MOST} files, and this one has {len(attaching)}", limit=MOST

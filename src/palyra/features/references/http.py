@@ -1,5 +1,5 @@
-"""What goes with a message, over HTTP: files are sent first and named in the message; references
-can be looked at before.
+"""Attachments and references of a message, over HTTP: files are sent first and named in the
+message; references can be looked at before.
 """
 
 from typing import Annotated, Any

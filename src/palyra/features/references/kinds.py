@@ -1,5 +1,5 @@
-"""What each kind of reference leads to: the text, whole, with its label and what a person should
-know about it.
+"""Targets of each kind of reference: the text, whole, with its label and what a person should know
+about it.
 
 One function for each kind, over the tool that a model would use. Raises one of the family if there
 is nothing to show.
@@ -174,7 +174,7 @@ class Kinds:
         return files[:MOST_FILES], max(0, len(files) - MOST_FILES)
 
     async def _git(self, at: DirectCallContext, target: str, *, staged: bool) -> Whole:
-        """Looked at where nothing can be written and there is no network, whatever programs the
+        """Run it where nothing can be written and there is no network, whatever programs the
         repository's settings name.
         """
         where = self._fence.place(target or ".", at.workspace) if at.workspace else None
@@ -315,8 +315,8 @@ def _without_protected(diff: str) -> tuple[str, int]:
 
 
 def _names(head: str) -> list[str]:
-    """Every path that the head of a section may mean, with the letter and slash before it taken
-    off.
+    """Return every path that the head of a section may mean, with the letter and slash before it
+    taken off.
     """
     found = []
     for line in head.splitlines()[:12]:

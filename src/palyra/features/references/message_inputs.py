@@ -1,4 +1,4 @@
-"""What a message brings with it beyond its words: what it names, and what is attached."""
+"""Inputs of a message beyond its words: what it names, and what is attached."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Enclosures:
         attaching: Sequence[Attaching],
         origin: Origin,
     ) -> Enclosed:
-        """Everything, or the error that says what is missing; nothing is stored yet."""
+        """Return everything, or raise the error for what is missing; nothing is stored yet."""
         named: tuple[Reference, ...] = ()
         texts: list[ReferenceBody] = []
         if "@" in text:

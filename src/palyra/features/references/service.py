@@ -85,8 +85,8 @@ class References:
     async def resolve(
         self, principal: str, session_id: str, text: str, origin: Origin
     ) -> tuple[tuple[Reference, ...], list[ReferenceBody]]:
-        """What a message names, and what is to be stored with it. Raises InvalidInput that says of
-        each failure what and why.
+        """Return what a message names, and what is to be stored with it. Raises InvalidInput that
+        says of each failure what and why.
         """
         # What another agent wrote is not a person's naming: there an at-sign is an at-sign.
         named = references.parse(text) if origin != "child" else ()
@@ -113,7 +113,7 @@ class References:
         ]
 
     async def preview(self, principal: str, session_id: str, text: str) -> ReferencesPreview:
-        """What resolving would give, now. Nothing is stored."""
+        """Return what resolving would give, now. Nothing is stored."""
         named = references.parse(text)
         errors = (_too_many(len(named)),) if len(named) > MOST else ()
         await self._db.read(lambda tx: sessions.get(tx, session_id, principal))
@@ -190,8 +190,8 @@ class References:
     async def _look(
         self, principal: str, session_id: str, named: Sequence[NamedReference], origin: Origin
     ) -> list[ResolvedReference]:
-        """Each once, all at the same time; then what is too much for one message is cut, the last
-        first.
+        """Look each up once, all at the same time; then cut what is too much for one message, the
+        last first.
         """
         at = await self._situation(principal, session_id, origin)
         once = {(each.kind, each.target, each.problem): each for each in reversed(named)}
@@ -260,7 +260,7 @@ def _too_many(count: int) -> str:
 
 
 def _within(found: Sequence[ResolvedReference]) -> list[ResolvedReference]:
-    """So many that all of them together fit."""
+    """Return as many as fit together."""
     left, kept = MOST_CHARACTERS, list[ResolvedReference]()
     for each in found:
         reference = each.reference

@@ -1,4 +1,4 @@
-"""What is old enough to be put away, and what nobody refers to any more. Looking changes
+"""Queries for what is old enough to be sealed, and what nobody refers to any more. They change
 nothing.
 """
 
@@ -36,7 +36,7 @@ class Old(Struct, frozen=True, kw_only=True):
 
 
 def old(tx: Tx, before_ms: int, limit: int, *, but: Collection[str] = ()) -> list[Old]:
-    """Oldest first."""
+    """Return old sessions, oldest first."""
     rows = tx.all(
         f"SELECT s.session_id, s.owner, s.title, s.updated_ms, t.head_seq {_OLD} ORDER BY"
         " s.updated_ms, s.session_id LIMIT :limit",
@@ -79,7 +79,7 @@ def obstacle(tx: Tx, session_id: str) -> str:
 
 
 def bytes_of(tx: Tx, session_id: str) -> int:
-    """What a session takes in the database, without its indexes."""
+    """Return how much room a session takes in the database, without its indexes."""
     row = tx.one(
         """SELECT coalesce((SELECT sum(length(body)) FROM entries WHERE tape = :id), 0)
             + coalesce((SELECT sum(length(body)) FROM artifacts WHERE session_id = :id), 0)

@@ -46,7 +46,7 @@ _WHATEVER_AGE = 1 << 62
 
 
 class RetentionSettings(Struct, frozen=True):
-    """0 days: sessions stay in the journal for ever."""
+    """Settings of retention. 0 days: sessions stay in the journal forever."""
 
     sessions_after_days: int = 0
     unused_files_after_days: int = 7
@@ -54,8 +54,8 @@ class RetentionSettings(Struct, frozen=True):
 
 
 class Archived(Struct, frozen=True, kw_only=True):
-    """What was put away, or would be. `bytes` is what it took in the database, `sealed_bytes` what
-    the segments take.
+    """Result of sealing, or its preview. `bytes` is what it took in the database, `sealed_bytes`
+    what the segments take.
     """
 
     dry_run: bool
@@ -271,7 +271,7 @@ class Retention:
         return Cleaned(dry_run=dry_run, artifacts=count, bytes=size)
 
     async def _forget_strangers(self) -> None:
-        """What people wrote in chats who were not heard, and who they were."""
+        """Delete what people wrote in chats who were not heard, and who they were."""
         before, after = self._clock.now_ms() - _REFUSED_DAYS * DAY_MS, 0
         while after := await self._db.write(
             partial(messages.forget_refused, before_ms=before, after=after)
@@ -280,8 +280,8 @@ class Retention:
         await self._db.write(partial(people.forget_strangers, before_ms=before))
 
     async def _forget_chats(self) -> None:
-        """Which way messages from chats went. What was said is in the sessions; dead letters stay
-        until somebody sees to them.
+        """Forget which way messages from chats went. What was said is in the sessions; dead letters
+        stay until somebody sees to them.
         """
         if not self._settings.chat_messages_after_days:
             return
@@ -316,7 +316,7 @@ class Retention:
         )
 
     def register(self, queue: Tasks) -> None:
-        """Each is done once a day, and again the day after it was done."""
+        """Register the jobs. Each is done once a day, and again the day after it was done."""
         queue.register(
             ARCHIVE, partial(self._daily, ARCHIVE, self.archive_old), limit=1, timeout_ms=3_600_000
         )
@@ -409,7 +409,7 @@ def _record(tx: Tx, sealed: Sealed, before: int) -> bool:
 
 
 def _rows_of(body: bytes, segment_id: str, name: str) -> list[tuple[str, Row]]:
-    """What a segment holds of one tape, after looking whether it is as it was sealed."""
+    """Return a segment's rows of one tape, after checking that it is as it was sealed."""
     segments.look(body, segment_id)
     key = {"entry": 1, "artifact": 0, "effect": 1}
     return [(what, row) for what, row in segments.records(body) if row[key[what]] == name]

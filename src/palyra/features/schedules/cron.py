@@ -39,8 +39,8 @@ _LONGEST = 1_000
 
 
 class Cron(Struct, frozen=True):
-    """What matches, as sorted numbers. Sunday is 0. With both days restricted, either is enough, as
-    cron has always had it.
+    """Matching times, as sorted numbers. Sunday is 0. With both days restricted, either is enough,
+    as cron has always had it.
     """
 
     minutes: tuple[int, ...]
@@ -149,8 +149,8 @@ def next_after(cron: Cron, after_ms: int, zone: ZoneInfo) -> int | None:
 
 
 def moment_of(local: datetime, zone: ZoneInfo) -> int:
-    """When a clock on the wall shows this: the first time it does, or the first moment after it if
-    it never does.
+    """Return when a clock on the wall shows this: the first time it does, or the first moment after
+    it if it never does.
     """
     early = local.replace(tzinfo=zone, fold=0).astimezone(UTC)
     if early.astimezone(zone).replace(tzinfo=None) == local:

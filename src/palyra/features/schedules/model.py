@@ -1,4 +1,4 @@
-"""What a schedule is: when it fires, what it says then, and what holds if that is not possible at
+"""Model of a schedule: when it fires, what it says then, and what holds if that is not possible at
 that moment.
 
 The rule: when a schedule fires next is a function of the schedule and a moment, and of nothing
@@ -41,7 +41,7 @@ class CronTrigger(Struct, frozen=True, tag="cron", tag_field="on"):
 
 
 class EveryTrigger(Struct, frozen=True, tag="every", tag_field="on"):
-    """Counted from `from_ms`, so that a restart does not move it."""
+    """Trigger counted from `from_ms`, so that a restart does not move it."""
 
     every_ms: int
     from_ms: int = 0
@@ -204,7 +204,7 @@ def due_between(schedule: Schedule, first_ms: int, now_ms: int) -> tuple[list[in
 
 
 def quiet_until(schedule: Schedule, moment_ms: int) -> int:
-    """When the quiet hours end that a moment lies in; 0: it lies in none."""
+    """Return when the quiet hours end that a moment lies in; 0: it lies in none."""
     quiet = schedule.quiet
     if quiet is None or quiet.begin == quiet.end:
         return 0

@@ -69,7 +69,7 @@ def get(tx: Tx, schedule_id: str, owner: str) -> Schedule:
 
 
 def listing(tx: Tx, owner: str = "", limit: int = 10_000) -> list[Schedule]:
-    """Oldest first; of everybody if no owner is named."""
+    """Return schedules, oldest first; of everybody if no owner is named."""
     rows = tx.all(
         f"SELECT {SCHEDULES.columns} FROM schedules WHERE (:owner = '' OR owner = :owner) ORDER BY"
         " schedule_id LIMIT :limit",
@@ -168,7 +168,7 @@ def firing_of_run(tx: Tx, run_id: str) -> Firing | None:
 
 
 def open_firings(tx: Tx, schedule_id: str = "") -> list[Firing]:
-    """Those that have not come to an end, oldest first; of every schedule if none is named."""
+    """Return firings that have not ended, oldest first; of every schedule if none is named."""
     rows = tx.all(
         f"""SELECT {_FIRING} FROM firings WHERE state IN {_OPEN} AND (:id = '' OR schedule_id = :id)
         ORDER BY schedule_id, due_ms""",
@@ -178,7 +178,7 @@ def open_firings(tx: Tx, schedule_id: str = "") -> list[Firing]:
 
 
 def firings(tx: Tx, schedule_id: str, limit: int = 20) -> list[Firing]:
-    """Newest first."""
+    """Return firings of a schedule, newest first."""
     rows = tx.all(
         f"SELECT {_FIRING} FROM firings WHERE schedule_id = :id ORDER BY due_ms DESC LIMIT :limit",
         id=schedule_id,

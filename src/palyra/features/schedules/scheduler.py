@@ -147,8 +147,8 @@ class Scheduler:
         return session
 
     async def session_for(self, schedule: Schedule, due_ms: int) -> Session:
-        """Its own, or one for this firing: if that is wanted, or its own has been put away
-        meanwhile.
+        """Return its own session, or one for this firing: if that is wanted, or its own was
+        archived meanwhile.
         """
         key = f"schedule:{schedule.schedule_id}"
         for each in (f"{key}:{due_ms}",) if schedule.fresh else (key, f"{key}:{due_ms}"):
@@ -218,7 +218,7 @@ class Scheduler:
             self._denying.add(run_id)
 
     def run_ended(self, run_id: str) -> None:
-        """Told of every run that ends."""
+        """Handle the end of a run; called for each."""
         if run_id in self._open:
             self._open.discard(run_id)
             self._denying.discard(run_id)
@@ -256,8 +256,8 @@ class Scheduler:
         return step
 
     def on_commit(self, appended: list[Appended]) -> None:
-        """Told of everything that was committed: a question of a run that is not to ask anybody is
-        answered with no.
+        """Handle a commit; called for each: an approval asked by a run that must not ask anybody is
+        denied.
         """
         for entry in appended if self._denying else ():
             if isinstance(entry.event, ApprovalRequested) and entry.run_id in self._denying:
@@ -274,7 +274,7 @@ class Scheduler:
         )
 
     def _enqueue(self, step: Callable[[Tx], str]) -> None:
-        """However long the store refuses it: nobody else would, before the next start."""
+        """Enqueue it, however long the store refuses: nobody else would, before the next start."""
         self._db.write(step).add_done_callback(partial(self._enqueued, step))
 
     def _enqueued(self, step: Callable[[Tx], str], done: "asyncio.Future[str]") -> None:
@@ -304,7 +304,7 @@ class Scheduler:
 
 
 def _refusal(request: ApprovalRequested) -> str:
-    """Why a call is not done, and what would have to be approved beforehand for it."""
+    """Return why a call is denied, and what would have to be approved beforehand for it."""
     about = "; ".join(value_words(each) for each in doubtful(request.values)[:_MOST_NAMED])
     fitting = next((each for each in request.subjects if each.kind != "tool"), None)
     wanted = fitting or next(iter(request.subjects), None)

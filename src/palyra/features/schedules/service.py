@@ -1,4 +1,4 @@
-"""What a person does with schedules: look ahead, save, list, pause, resume, remove, fire. Each
+"""Operations of a person on schedules: preview, save, list, pause, resume, remove, fire. Each
 change is one step with its record.
 
 The rule: a schedule acts in the name of who saved it, and may do without asking only what they
@@ -85,7 +85,7 @@ class NewSchedule(
 
 
 class ScheduleForecast(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What it may cost, from its last runs: `runs` of them were looked at.
+    """Forecast of its cost, from its last runs: `runs` of them were looked at.
 
     One that has not run yet is taken to be like other runs of its owner: then `like` says how many
     were looked at. Without either nothing is known.
@@ -139,7 +139,7 @@ class Schedules:
         self.on_change = Signal[[]]("changed schedules")
 
     def look_ahead(self, principal: str, new: NewSchedule) -> ShownSchedule:
-        """What a schedule would be, saving nothing. What is wrong with it is said."""
+        """Preview a schedule, saving nothing. What is wrong with it is said."""
         return self._shown(self._made(principal, new, self._clock.new_id()))
 
     async def preview(self, principal: str, new: NewSchedule) -> ShownSchedule:
@@ -275,12 +275,12 @@ class Schedules:
         return replace(await self.show(principal, schedule_id), secret=secret)
 
     async def pause(self, principal: str, schedule_id: str) -> ShownSchedule:
-        """It does not fire until it is resumed. A run of it that is under way goes on."""
+        """Pause the schedule until it is resumed. A run of it that is under way continues."""
         return await self._move(principal, schedule_id, "paused")
 
     async def resume(self, principal: str, schedule_id: str) -> ShownSchedule:
-        """It fires again from now on; what would have been meanwhile was not missed but not
-        wanted.
+        """Resume the schedule from now on; firings of the pause count as not wanted, not as
+        missed.
         """
         return await self._move(principal, schedule_id, "resumed")
 
@@ -310,8 +310,8 @@ class Schedules:
         return self._shown(changed)
 
     async def remove(self, principal: str, schedule_id: str) -> Schedule:
-        """It is gone, with what was approved for it. Runs of it that are under way go on, and its
-        sessions stay.
+        """Remove the schedule, with what was approved for it. Runs of it that are under way
+        continue, and its sessions stay.
         """
 
         def step(tx: Tx) -> Schedule:
@@ -476,7 +476,7 @@ def _told(schedule: Schedule) -> dict[str, str]:
 
 
 def _rhythm(schedule: Schedule) -> int:
-    """How often it fires by real time; 0: by something else."""
+    """Return how often it fires by real time; 0: by something else."""
     trigger = schedule.trigger
     return trigger.every_ms if isinstance(trigger, EveryTrigger) else 0
 

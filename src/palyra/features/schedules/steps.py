@@ -1,7 +1,7 @@
-"""What happens to a schedule's rows when its time comes, as steps over a transaction.
+"""Steps over a transaction for a schedule's rows when its time comes.
 
-The rule: that a firing is due is decided once, in the step that also moves the schedule on. Its run
-has an id made from both, so whoever comes back to it after a crash finds the same run and not a
+The rule: whether a firing is due is decided once, in the step that also moves the schedule on. Its
+run has an id made from both, so whoever comes back to it after a crash finds the same run and not a
 second one.
 """
 
@@ -129,8 +129,8 @@ def happened(
     session_id: str = "",
     by_hand: bool = False,
 ) -> Firing:
-    """Something fired it that is no clock: a change, a call, a person. Quiet hours hold, except for
-    a person.
+    """Fire it for something that is no clock: a change, a call, a person. Quiet hours hold, except
+    for a person.
 
     `artifact`: what came with it, stored in that session.
     """
@@ -165,8 +165,8 @@ def happened(
 
 
 class Before(Struct, frozen=True):
-    """What there is before a firing: its own run if that was begun, and runs of the schedule that
-    have not ended.
+    """State before a firing: its own run if that was begun, and runs of the schedule that have not
+    ended.
     """
 
     own: RunRow | None
@@ -191,8 +191,8 @@ def before(tx: Tx, firing: Firing) -> Before:
 
 
 def prepare(tx: Tx, schedule: Schedule, firing: Firing, session_id: str) -> None:
-    """Before the run is there: its firing knows it, and its session has what was approved
-    beforehand.
+    """Prepare a firing before its run is there: the firing knows it, and its session has what was
+    approved beforehand.
     """
     run_id = run_id_of(firing.schedule_id, firing.due_ms)
     rows.set_firing(
@@ -202,7 +202,7 @@ def prepare(tx: Tx, schedule: Schedule, firing: Firing, session_id: str) -> None
 
 
 def _grant(tx: Tx, schedule: Schedule, session_id: str) -> None:
-    """Before the session's first run. What was taken back since stays so."""
+    """Add the grants before the session's first run. What was revoked since stays so."""
     if not runs.of_session(tx, session_id, limit=1):
         _add_grants(tx, schedule, session_id)
 
@@ -237,7 +237,7 @@ def remove_grants(tx: Tx, schedule: Schedule) -> list[str]:
 
 
 def renew_grants(tx: Tx, before: Schedule, after: Schedule) -> None:
-    """Its owner has said anew what it may do: also in the session that it goes on in."""
+    """Renew what the owner has approved for it, also in the session that it continues in."""
     sessions = remove_grants(tx, before)
     if sessions and not after.fresh:
         _add_grants(tx, after, sessions[0])
@@ -277,7 +277,7 @@ def ended(tx: Tx, run_id: str) -> tuple[Firing, RunRow, Schedule] | None:
 
 
 def recover(tx: Tx) -> list[tuple[Firing, Schedule]]:
-    """After a start: everything is planned again, and what was under way is named."""
+    """Recover after a start: everything is planned again, and what was under way is named."""
     # The clock may have been set while nobody was there.
     set_back(tx)
     by_id = {schedule.schedule_id: schedule for schedule in rows.listing(tx)}

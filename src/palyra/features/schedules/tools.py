@@ -40,7 +40,7 @@ class Planner(Protocol):
     """Schedules as the tools need them, in the name of the call's principal."""
 
     def look_ahead(self, when: str, text: str) -> Planned:
-        """What it would be; raises InvalidInput for a time that makes no sense."""
+        """Preview the schedule; raises InvalidInput for a time that makes no sense."""
         ...
 
     async def create(self, context: CallContext, when: str, text: str, name: str) -> Planned: ...
@@ -188,7 +188,7 @@ class SchedulePlanner:
 
 
 def _label(tx: Tx, context: CallContext) -> Label:
-    """Of what the call was made from. Without a record of that, nothing is known to be trusted."""
+    """Return the call's label. Without a record of that, nothing is known to be trusted."""
     asked = tape.proposal(tx, context.run_id, context.call_id).asked
     return asked.label if asked is not None else labels.untrusted("unknown")
 

@@ -1,4 +1,4 @@
-"""Watches the files that schedules wait for. The system tells of changes; nothing is watched while
+"""Watch of the files that schedules wait for. The system tells of changes; nothing is watched while
 no schedule asks for it.
 
 What changes while the daemon is not running is not noticed. Many changes at once are one firing.
@@ -36,7 +36,7 @@ class WatchedFiles:
             self.renew()
 
     def renew(self) -> None:
-        """Schedules have come or gone."""
+        """Renew the watches: schedules have come or gone."""
         self.watching.clear()
         self._changed.set()
         self._stop.set()
@@ -49,7 +49,7 @@ class WatchedFiles:
             await asyncio.wait([self._task])
 
     async def _watched(self) -> dict[str, str]:
-        """Paths by schedule."""
+        """Return paths by schedule."""
         found = await self._db.read(rows.listing)
         return {
             each.schedule_id: each.trigger.path
@@ -115,8 +115,8 @@ class WatchedFiles:
 
 
 def _folders(paths: dict[str, str]) -> tuple[dict[str, str], set[str]]:
-    """What is there, and the folders to watch: a file through its folder, because editors put a new
-    file in its place.
+    """Return what exists, and the folders to watch: a file through its folder, because editors put
+    a new file in its place.
     """
     there = {schedule_id: path for schedule_id, path in paths.items() if Path(path).exists()}
     return there, {

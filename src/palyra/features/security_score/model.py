@@ -1,4 +1,4 @@
-"""What the record of a month says about a user's safety and patience.
+"""Score of a user's safety and patience, from the record of a month.
 
 The score is 100, less up to 60 for risky calls that ran without a question although nobody vouches
 for where they went, less up to 40 for questions: who is asked all the time approves blindly.
@@ -36,7 +36,7 @@ class SecurityDay(Struct, frozen=True, kw_only=True):
 
 
 class UnattendedTool(Struct, frozen=True, kw_only=True):
-    """What ran without a question. `after_untrusted`: when the conversation had read untrusted
+    """Tool that ran without a question. `after_untrusted`: when the conversation had read untrusted
     content. `exposed`: of these, calls that reach out or cannot be undone, to a place that nobody
     vouches for; `example` is the last of them.
     """

@@ -27,7 +27,7 @@ class SecurityScores:
         self._clock = clock
 
     async def score(self, since_ms: int) -> SecurityScore:
-        """Of everything that was decided since then; without a time: of 30 days."""
+        """Score everything that was decided since then; without a time: in 30 days."""
         since = since_ms or self._clock.now_ms() - _MONTH_MS
         return await asyncio.to_thread(self._read, since)
 

@@ -64,7 +64,7 @@ enabled = false
 
 
 class FaultOutcome(Struct, frozen=True):
-    """What became of a run: `problem` says what should not have been."""
+    """Outcome of a run: `problem` says what should not have been."""
 
     name: str
     says: str
@@ -131,7 +131,7 @@ def try_one(api: Client, work: Path, name: str, fault: Fault) -> FaultOutcome:
 def judged(
     api: Client, session_id: str, name: str, fault: Fault, state: str, took_s: float
 ) -> FaultOutcome:
-    """What the tape says of a run, and what should not have been."""
+    """Return the outcome of a run by its tape, and what should not have been."""
     events = [decode(bytes(entry.event)) for entry in lookup.entries(api, session_id)]
     text = next(
         (each.text for each in reversed(events) if isinstance(each, RunCompleted)),
@@ -169,7 +169,7 @@ def _classes(events: list[AnyEvent]) -> Iterator[str]:
 def problem(
     fault: Fault, state: str, text: str, classes: tuple[str, ...], events: list[AnyEvent]
 ) -> str:
-    """What is not as a user may expect it; empty: nothing."""
+    """Return what is not as a user may expect it; empty: nothing."""
     if state not in lookup.TERMINAL:
         return f"the run was still {state} after {_LONGEST_S:.0f} s"
     if not text.strip():

@@ -42,7 +42,7 @@ class FoundProviders(Struct, frozen=True):
 
 
 class DefaultModel(Input, frozen=True, kw_only=True):
-    """As `provider/model`, or a model's name that is unique."""
+    """Name of a model: `provider/model`, or a unique model's name."""
 
     model: Annotated[str, Meta(min_length=1, max_length=200)]
 
@@ -64,7 +64,7 @@ class McpServerChange(Input, frozen=True, kw_only=True):
 
 
 class SavedMcpServer(Struct, frozen=True):
-    """How it is, `GET /v1/mcp` tells: a server takes a moment to start."""
+    """Name of a saved server. `GET /v1/mcp` has its state: a server takes a moment to start."""
 
     name: str
 

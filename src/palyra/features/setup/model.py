@@ -1,5 +1,5 @@
-"""What is said about setting the daemon up: its providers, a trial of one, its preset. Which file
-that is in is not said here.
+"""Types of setting the daemon up: its providers, a trial of one, its preset. Which file that is in
+is not said here.
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ class ProviderInfo(Struct, frozen=True, kw_only=True):
 
 
 class FoundModel(Struct, frozen=True, kw_only=True):
-    """What a server says of one of its models; None and 0: it does not say."""
+    """Facts that a server reports of one of its models; None and 0: unknown."""
 
     name: str
     context_tokens: int = 0
@@ -119,8 +119,8 @@ class Trial(Struct, frozen=True, kw_only=True):
 
 
 class NewMcpServer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Either `command`, a program and its arguments, or `url`. `env` and `headers` name secrets as
-    `vault:NAME`. `hosts`: what the program may reach; none: no network.
+    """New server: `command`, a program and its arguments, or `url`. `env` and `headers` name
+    secrets as `vault:NAME`. `hosts`: what the program may reach; none: no network.
     """
 
     name: Annotated[str, Meta(min_length=1, max_length=40)]
@@ -134,8 +134,8 @@ class NewMcpServer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class ListenerChanges(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is left out stays; all takes effect at once. `host` and `tls` are those of the address
-    that the request came to: once they change, connections to it end.
+    """Changes of listeners. What is left out stays; all takes effect at once. `host` and `tls` are
+    those of the address that the request came to: changing them ends connections to it.
     """
 
     grpc: bool | None = None

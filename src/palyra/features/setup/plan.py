@@ -1,4 +1,4 @@
-"""What a provider that is being set up will be in the settings. Pure."""
+"""Settings of a provider that is being set up. Pure."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ def windows(
 
 
 def settings(new: NewProvider) -> dict[str, object]:
-    """What is written, by key. A key itself never is."""
+    """Return what is written, by key. A key itself never is."""
     table = f"providers.{new.name}"
     key = f"vault:provider-{new.name}" if new.key else f"env:{new.key_from}" if new.key_from else ""
     settings: dict[str, object] = {

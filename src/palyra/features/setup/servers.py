@@ -49,7 +49,7 @@ def usual_places(env: Mapping[str, str]) -> list[str]:
 
 
 def _own_ollama(given: str) -> str:
-    """What OLLAMA_HOST says, if that is on this machine: `host`, `host:port` or an address."""
+    """Return OLLAMA_HOST, if that is on this machine: `host`, `host:port` or an address."""
     try:
         parts = urlsplit(given if "://" in given else f"http://{given}")
         port = parts.port or PORTS[0]
@@ -68,7 +68,7 @@ def root_of(base_url: str) -> str:
 
 
 async def examine(root: str, ask: Ask) -> FoundProvider | None:
-    """What listens at an address; None if that is no model server. `ask` raises OSError or
+    """Return what listens at an address; None if that is no model server. `ask` raises OSError or
     TimeoutError, or gives None, where there is no answer, and LOADING for "not yet".
     """
     paths = ("/api/tags", "/api/v0/models", "/props", "/v1/models")
@@ -134,7 +134,7 @@ def _made(name: str, root: str, models: Sequence[FoundModel]) -> FoundProvider:
 
 
 def _good(models: Sequence[FoundModel]) -> list[FoundModel]:
-    """Those with a name that can be written down, once each."""
+    """Return the models with a name that can be written down, once each."""
     kept = {
         each.name: each
         for each in models
@@ -171,7 +171,7 @@ async def _ollama(root: str, ask: Ask, rows: list[dict[str, Any]]) -> list[Found
 
 
 def _ollama_window(about: Mapping[str, Any], loaded: int) -> int:
-    """What Ollama keeps, which is mostly less than what the model could take."""
+    """Return the context window that Ollama keeps, mostly less than what the model could take."""
     info = about.get("model_info")
     could = next(
         (

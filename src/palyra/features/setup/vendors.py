@@ -1,5 +1,5 @@
-"""Who offers models for a key, and under which names the key is usually found in the environment.
-One table.
+"""Vendors of models for a key, and the names of the key that are usual in the environment. One
+table.
 
 `model` is what to begin with and `window` its tokens; without a model the vendor's own list is
 asked.

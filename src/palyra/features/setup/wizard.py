@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 class Wishes(Struct, frozen=True, kw_only=True):
-    """What the command line says; empty: to be found or asked."""
+    """Wishes from the command line; empty: to be found or asked."""
 
     provider: str = ""
     model: str = ""
@@ -53,7 +53,7 @@ class Wishes(Struct, frozen=True, kw_only=True):
 
 
 class SetUp(Struct, frozen=True, kw_only=True):
-    """What was set up."""
+    """Result of the set-up."""
 
     provider: str
     model: str
@@ -115,7 +115,7 @@ class Wizard:
         return self._loaded(usable[0])
 
     def _found(self) -> list[FoundProvider]:
-        """What the daemon finds, and keys that only this shell has."""
+        """Return what the daemon finds, and keys that only this shell has."""
         found = [_ours(each) for each in self._state.api.within(_LOOK_S).find_providers().found]
         names = {each.name for each in found}
         here = [each for each in vendors.in_environment(self._state.env) if each.name not in names]
@@ -130,7 +130,7 @@ class Wizard:
         return replace(found, base_url=found.base_url or url, name=self._wishes.provider or name)
 
     def _once_loaded(self, new: NewProvider) -> FoundProvider:
-        """What a server offers. One that is still loading its model is asked until it has."""
+        """Return what a server offers. One that is still loading its model is asked until ready."""
         api = self._state.api.within(_LOOK_S)
         until_s, told = time.monotonic() + _LOADS_S, False
         while True:

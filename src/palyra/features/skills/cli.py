@@ -35,7 +35,7 @@ skills = group("skills", "Skills: list, show, install, trust, remove.", default=
 
 
 class _Made(Struct):
-    """What a verb did, for programs."""
+    """Result of a verb, for programs."""
 
     name: str
     done: str

@@ -1,4 +1,4 @@
-"""Compiles one module in a process of its own, from standard input to standard output.
+"""Compiler of one module in a process of its own, from standard input to standard output.
 
 The rule: a hundred kilobytes of WebAssembly can ask a compiler for minutes and gigabytes, so it
 never gets the daemon's.

@@ -1,5 +1,5 @@
-"""How modules are compiled and run: the one configuration of wasmtime. Light, because the compiling
-process imports it too.
+"""Engine that compiles and runs modules: the one configuration of wasmtime. Light, because the
+compiling process imports it too.
 """
 
 from typing import TYPE_CHECKING

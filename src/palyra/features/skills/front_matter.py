@@ -81,9 +81,7 @@ class _Reader:
         return self._scalar(rest, indent)
 
     def _below(self, indent: int, *, nested: bool) -> Value:
-        """What stands on the lines below a key: a mapping of scalars, a list of scalars, or
-        nothing.
-        """
+        """Read the lines below a key: a mapping of scalars, a list of scalars, or nothing."""
         line = self._peek()
         if (
             line is None
@@ -263,7 +261,7 @@ def _text(fields: Mapping[str, Value], key: str, most: int = 1024) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Fit for a list: no line ends, no control or invisible characters that could hide or forge
-    what follows.
+    """Make it fit for a list: no line ends, no control or invisible characters that could hide or
+    forge what follows.
     """
     return " ".join("".join(char if char.isprintable() else " " for char in text).split())

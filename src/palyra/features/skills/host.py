@@ -1,4 +1,4 @@
-"""What a module can ask of us during one call: its files, its hosts, its secrets, a line for the
+"""Host functions of a module during one call: its files, its hosts, its secrets, a line for the
 log.
 
 The rule: a function checks its own grant at every call, whatever the module was linked with, and
@@ -99,8 +99,8 @@ Secret = Callable[[SecretRequest, CallContext], Coroutine[Any, Any, str]]
 
 
 class World(Struct, frozen=True):
-    """What the daemon lends to skills. Without `http` or `secret` those functions answer that there
-    is none.
+    """Services that the daemon lends to skills. Without `http` or `secret` those functions answer
+    that there is none.
     """
 
     fence: PathGuard
@@ -174,7 +174,7 @@ class SkillHost:
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
-        """What breaks in here is remembered as this call's fault."""
+        """Record an error in here as this call's fault."""
         try:
             yield
         except Abort as error:
@@ -230,7 +230,7 @@ class SkillHost:
         return len(data)
 
     def _take(self, sight: Sight, start: int, size: int) -> int:
-        """Copies what the last function left, as much as fits; returns how much that is."""
+        """Copy what the last function left, as much as fits; return how much that is."""
         data = self._parked[:size]
         sight.write(start, data)
         return len(data)

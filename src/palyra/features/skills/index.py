@@ -1,8 +1,8 @@
-"""What a model is told about skills before it asks: their names and what they are for, bounded and
+"""Index of skills that a model sees before it asks: their names and what they are for, bounded and
 in a stable order.
 
-The rule: what somebody says who is not trusted is shown as a quotation and labelled as what it is,
-because the model reads it.
+The rule: untrusted text is shown as a quotation and labelled as what it is, because the model reads
+it.
 """
 
 from collections.abc import Sequence

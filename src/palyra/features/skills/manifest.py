@@ -22,8 +22,8 @@ Check = Callable[[Mapping[str, Any]], None]
 
 
 def checker(tool: str, schema: dict[str, Any]) -> Check:
-    """Raises InvalidInput for a schema that is wrong; what it returns raises it for arguments that
-    do not fit.
+    """Return a check of arguments, which raises InvalidInput for those that do not fit, as this
+    does for a schema that is wrong.
     """
     import jsonschema_rs
 
@@ -80,7 +80,7 @@ class Wants(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
 
 
 class Bounds(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What one call may use up."""
+    """Limits of one call."""
 
     fuel: int = 100_000_000
     memory_bytes: int = 16 << 20
@@ -156,7 +156,7 @@ def read(data: bytes) -> Manifest:
 
 
 def permissions(manifest: Manifest) -> tuple[Permission, ...]:
-    """Everything the tools ask for, in a stable order."""
+    """Return everything the tools ask for, in a stable order."""
     asked = []
     for tool in manifest.tools:
         asked.append(Permission(tool.name, "effect", tool.effect))
@@ -178,8 +178,8 @@ def permissions(manifest: Manifest) -> tuple[Permission, ...]:
 
 
 def added(granted: Iterable[Permission], asked: Iterable[Permission]) -> tuple[Permission, ...]:
-    """What is asked beyond what was granted. A smaller limit or a path below a granted one is not
-    more.
+    """Return what is asked beyond what was granted. A smaller limit or a path below a granted one
+    is not more.
     """
     held = tuple(granted)
     return tuple(each for each in asked if not any(_covers(one, each) for one in held))

@@ -137,7 +137,7 @@ def check_path(path: str) -> str:
 
 
 class _Names:
-    """Refuses two names that are one on a file system that ignores case or composes characters."""
+    """Names, of which no two are one on a file system that ignores case or composes characters."""
 
     def __init__(self) -> None:
         self._files: set[str] = set()

@@ -46,7 +46,7 @@ _ACTIONS: dict[State, str] = {
 
 
 class ShownSkill(Struct, frozen=True, kw_only=True):
-    """Everything about one skill. `permissions` are what it was granted, in words."""
+    """Details of one skill. `permissions` are what it was granted, in words."""
 
     skill: Listed
     permissions: tuple[str, ...]
@@ -55,7 +55,7 @@ class ShownSkill(Struct, frozen=True, kw_only=True):
 
 
 class Publisher(Struct, frozen=True):
-    """Somebody whose signed skills are trusted. `key` is an Ed25519 public key in base64."""
+    """Publisher whose signed skills are trusted. `key` is an Ed25519 public key in base64."""
 
     name: str
     key: str
@@ -78,7 +78,7 @@ class SkillRegistry:
         self.notes: tuple[str, ...] = ()
 
     def index(self) -> Index:
-        """What the model is told about skills; the same object as long as nothing changed."""
+        """Return the model's list of skills; the same object as long as nothing changed."""
         return self._index
 
     async def open(self) -> None:
@@ -125,7 +125,7 @@ class SkillRegistry:
         return ShownSkill(skill=listed, permissions=permissions, tools=tools, instructions=told)
 
     async def look(self, source: Source, *, generated: bool = False) -> Proposal:
-        """What installing this would mean. Changes nothing."""
+        """Return what installing this would mean. Changes nothing."""
         proposal = await self._off(lambda: self._skills.look(source, generated=generated))
         self._check_name(proposal.name)
         return proposal
@@ -319,7 +319,7 @@ class SkillRegistry:
         fresh.replace(self._folder / "told.json")
 
     async def _off(self, job: Callable[[], T]) -> T:
-        """Off the event loop, with the system's errors in words."""
+        """Run it off the event loop, with the system's errors in words."""
 
         def run() -> T:
             with blocking.family("the skills folder"):

@@ -34,7 +34,7 @@ Source = Path | bytes
 
 
 class Proposal(Struct, frozen=True, kw_only=True):
-    """What installing would mean. To go ahead, install the same source with `confirm` set to
+    """Preview of an installation. To install, give the same source with `confirm` set to
     `digest`.
     """
 
@@ -90,7 +90,7 @@ class _Checked(Struct, frozen=True):
 
 
 class Skills:
-    """Everything here blocks on files, and `look` and `install` compile: call it off the event
+    """Store of skills. It blocks on files, and `look` and `install` compile: call it off the event
     loop.
     """
 
@@ -259,7 +259,7 @@ class Skills:
             self._sweep()
 
     def all(self) -> list[Listed]:
-        """Every installed skill, by name, with the state it really has now."""
+        """Return every installed skill, by name, with the state it really has now."""
         return [self._listed(record) for record in self._records.all()]
 
     def get(self, name: str) -> Listed:

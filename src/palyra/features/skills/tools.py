@@ -91,7 +91,7 @@ class SkillTool:
         return SkillArguments(values=values), values
 
     def scope(self, arguments: object, workspace: str) -> Scope:
-        """Everything the tool was granted: a module is free to use any of it, whatever the
+        """Return everything the tool was granted: a module is free to use any of it, whatever the
         arguments look like.
         """
         wants, fence = self._entry.wants, self._world.fence

@@ -32,7 +32,7 @@ _TABLE_ELEMENTS = 20_000
 
 
 class SkillOutput(Struct, frozen=True):
-    """What a call gave: `data`, or a `fault` in words."""
+    """Output of a call: `data`, or a `fault` in words."""
 
     data: bytes = b""
     fault: str = ""
@@ -110,7 +110,7 @@ class _Slot:
         return enter
 
     def run(self, given: bytes, bounds: Bounds, host: SkillHost) -> SkillOutput:
-        """Blocks; runs on a thread."""
+        """Run the module; blocks, on a thread."""
         import wasmtime
 
         with wasmtime.Store(self.engine) as store:
@@ -268,8 +268,8 @@ class Program:
 
 
 class _Timer:
-    """Says when a module's time is up. Waiting for a thread is not its time; the thread notes when
-    it began, and wakes nobody.
+    """Timer that says when a module's time is up. Waiting for a thread is not its time; the thread
+    notes when it began, and wakes nobody.
     """
 
     def __init__(self, seconds: float) -> None:

@@ -217,7 +217,7 @@ class Children:
             )(tx)
 
     async def remember(self) -> None:
-        """Before runs are set to work again: know whose end is waited for."""
+        """Load whose end is waited for, before runs are set to work again."""
         self._left = {child.run_id: child for child in await self._db.read(subagents.undelivered)}
         self._awaited = dict(self._left)
 
@@ -239,7 +239,7 @@ class Children:
             await self._wake(child)
 
     def ended(self, run_id: str) -> None:
-        """Told of every run that ends."""
+        """Handle the end of a run; called for each."""
         child = self._awaited.pop(run_id, None)
         if child is not None:
             self._begin(self._deliver(child))
@@ -310,7 +310,7 @@ def _refusal(call: CallProgress, text: str) -> ToolFinished:
 
 
 def _resume(tx: Tx, child: Subagent, seq: int) -> bool:
-    """Only if nothing has happened on the tape since it was looked at."""
+    """Resume only if nothing has happened on the tape since it was looked at."""
     if tape.head(tx, child.parent_session_id) != seq:
         return False
     tape.append(

@@ -29,7 +29,7 @@ class SpawnArguments(Arguments, frozen=True, kw_only=True):
 
     @property
     def budgets(self) -> Budgets:
-        """What was asked for; 0 where nothing was."""
+        """Return the budgets that were asked for; 0 where there was none."""
         return Budgets(self.turns, self.calls, self.minutes * _MINUTE_MS)
 
 

@@ -1,4 +1,4 @@
-"""What a person may do about background tasks: look, pause, resume, retry, cancel. Each change is
+"""Operations of a person on background tasks: look, pause, resume, retry, cancel. Each change is
 one step with its record.
 """
 
@@ -49,7 +49,7 @@ class TaskVerbs:
         )
 
     async def kinds(self) -> list[KindCount]:
-        """Every kind that somebody does here, or that has tasks."""
+        """Return every kind that somebody does here, or that has tasks."""
         counted = {each.kind: each for each in await self._db.read(tasks.counts)}
         return [
             counted.get(kind, KindCount(kind=kind, states={}))

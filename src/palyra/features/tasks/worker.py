@@ -46,7 +46,7 @@ KEEP_MS = 7 * 24 * 3_600_000
 
 
 class NotNow(Exception):
-    """Raised by a handler that did nothing: the task is queued again for later, and this was no
+    """Error of a handler that did nothing: the task is queued again for later, and this was no
     attempt.
     """
 
@@ -56,15 +56,15 @@ class NotNow(Exception):
 
 
 class Hopeless(Exception):
-    """Raised by a handler that knows that trying again would not help. Its text is what a person
+    """Error of a handler that knows that trying again would not help. Its text is what a person
     reads.
     """
 
 
 @dataclass(frozen=True)
 class TaskKind:
-    """What is promised of a kind's tasks and how many of them run at once. `remember`: `done` is
-    told on the system's tape too.
+    """Kind of task: what is promised of it and how many run at once. `remember`: `done` is recorded
+    on the system's tape too.
 
     `unhurried`: each of its tasks waits for a lull before it begins.
     """
@@ -82,7 +82,7 @@ class TaskKind:
 
 @dataclass
 class TaskCounts:
-    """Since the process began, for the metrics."""
+    """Counts since the process began, for the metrics."""
 
     wakes: int = 0
     rounds: int = 0
@@ -170,7 +170,7 @@ class Tasks:
             await asyncio.wait([*waiting, *working], timeout=_GRACE_S)
 
     def look(self, kinds: Collection[str]) -> None:
-        """There may be tasks of these kinds."""
+        """Look for tasks of these kinds: there may be some."""
         known = [kind for kind in kinds if kind in self.kinds]
         if known:
             self._look_at.update(known)
@@ -198,7 +198,7 @@ class Tasks:
 
     @property
     def alive(self) -> bool:
-        """Whether it works, or was never told to."""
+        """Return whether it works, or was never started."""
         return self._loop is None or self._closing or not self._loop.done()
 
     def recover(self, tx: Tx, left: Task) -> str:
@@ -289,7 +289,7 @@ class Tasks:
     def _take(
         self, tx: Tx, kinds: Collection[str], held: dict[str, str], *, alone: bool
     ) -> tuple[list[Task], int]:
-        """On the writer's thread: `held` is what this worker had in hand when it asked."""
+        """Take tasks on the writer's thread: `held` is what this worker had in hand on asking."""
         running = Counter(held.values())
         claimed: list[Task] = []
         for kind in (self.kinds[name] for name in kinds):

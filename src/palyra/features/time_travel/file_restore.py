@@ -127,7 +127,7 @@ class Restoring:
                 self._runs.let_go(session_id)
 
     async def recover(self) -> None:
-        """After a start, before any run goes on: take back what was begun and not told."""
+        """Recover after a start, before any run continues: undo what was begun and not told."""
         for session_id in {each.session_id for each in await self._db.read(rewinds.pending)}:
             self._runs.hold_back(session_id)
             if await self._take_back(session_id):

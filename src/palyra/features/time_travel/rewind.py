@@ -31,8 +31,8 @@ from palyra.tools.files.restore import Aim, Clash, Tracks
 
 
 class Rewind(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Back to the entry `to`. `conflicts`: what becomes of a rewind that meets files somebody else
-    has changed.
+    """Rewind to the entry `to`. `conflicts`: what becomes of a rewind that meets files somebody
+    else has changed.
 
     `stop` ends what runs or waits in the session first; without it, that is a conflict.
     """
@@ -46,10 +46,10 @@ class Rewind(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
 
 
 class Rewound(Struct, frozen=True, kw_only=True):
-    """What a rewind did, or would do. `seq` is the entry that tells of it; to go forward again,
-    rewind to the one before it.
+    """Result of a rewind, or its preview. `seq` is its entry; to go forward again, rewind to the
+    one before it.
 
-    `lasting` is what nothing takes back. `rules` come into force again. `running` has to be stopped
+    `lasting` is what cannot be undone. `rules` come into force again. `running` has to be stopped
     first.
     """
 
@@ -187,7 +187,7 @@ def _plan(tx: Tx, session: Session, wanted: Rewind) -> _Plan:
 
 
 def _still_so(session: Session, tx: Tx) -> None:
-    """Nothing works, and nothing has happened since the plan was made."""
+    """Check that nothing works, and nothing has happened since the plan was made."""
     _nothing_runs(session, tx)
     if tape.head(tx, session.session_id) != session.head_seq:
         raise Conflict(

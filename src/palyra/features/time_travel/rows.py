@@ -1,5 +1,5 @@
-"""What happened behind an entry of a tape, as far as it outlives the conversation: changed files,
-and what nothing takes back.
+"""Side effects behind an entry of a tape, as far as they outlive the conversation: changed files,
+and what cannot be undone.
 """
 
 from typing import Literal
@@ -60,7 +60,7 @@ class SideEffects(Struct, frozen=True):
 
 
 def behind(tx: Tx, session_id: str, seq: int) -> SideEffects:
-    """Everything of that kind behind an entry, in its order."""
+    """Return everything of that kind behind an entry, in its order."""
     rows = tx.all(
         """SELECT seq, run_id, body FROM entries WHERE tape = :tape AND seq > :seq
             AND kind IN ('tool.proposed', 'tool.started', 'tool.finished', 'tool.undone',
@@ -106,7 +106,7 @@ def behind(tx: Tx, session_id: str, seq: int) -> SideEffects:
 
 
 def _proposal(tx: Tx, run_id: str, call_id: str, known: dict[str, ToolProposed]) -> ToolProposed:
-    """It may lie before the entry that we look behind."""
+    """Return the proposal, which may lie before the entry that we look behind."""
     return known.get(call_id) or tape.proposal(tx, run_id, call_id)
 
 

@@ -65,7 +65,7 @@ class There(Struct, frozen=True, kw_only=True):
 
 
 class WorkerUndoPort(Protocol):
-    """Whoever reaches them; see `palyra.features.workers`."""
+    """Port to the workers; see `palyra.features.workers`."""
 
     async def take_back(
         self, worker: str, session_id: str, calls: tuple[str, ...], *, look: bool, force: bool
@@ -91,7 +91,7 @@ def grouped(effects: Iterable[EffectRow]) -> list[There]:
 async def ask(
     workers: WorkerUndoPort, session_id: str, there: There, *, look: bool, force: bool
 ) -> There:
-    """What a worker did, or would do. That it cannot is an answer too."""
+    """Ask what a worker undid, or would undo. That it cannot is an answer too."""
     calls = tuple(effect.call_id for effect in reversed(there.effects))
     try:
         took = await workers.take_back(there.worker, session_id, calls, look=look, force=force)
@@ -122,12 +122,12 @@ async def ask(
 
 
 def _path(there: There, path: str) -> str:
-    """As policies and approvals name files there."""
+    """Return the path as policies and approvals name files there."""
     return f"/worker:{there.worker}/{path[:4_096]}"
 
 
 class Undo(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What to take back: one call, all of a run, or (neither given) the newest effect of the
+    """Scope of an undo: one call, all of a run, or (neither given) the newest effect of the
     session.
 
     `force` overwrites files that were changed since by someone else.

@@ -1,5 +1,5 @@
-"""Where the daemon listens and with which certificates, over HTTP. What is public about a
-certificate may be seen; keys never.
+"""Listeners and certificates of the daemon, over HTTP. What is public about a certificate may be
+seen; keys never.
 """
 
 from typing import Any

@@ -19,7 +19,7 @@ class OwnFiles(Struct, frozen=True):
 
 
 class Issued(Struct, frozen=True):
-    """What a worker gets. `key` is empty if it made its own."""
+    """Certificate of a worker. `key` is empty if it made its own."""
 
     info: Certificate
     certificate: str

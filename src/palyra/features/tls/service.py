@@ -91,7 +91,7 @@ class Certificates:
         return self._folder / "served.pem"
 
     async def serve(self, names: Sequence[str]) -> Pair:
-        """What to serve with under these names, from now on kept fresh."""
+        """Return the pair to serve with under these names, from now on kept fresh."""
         self._names = tuple(dict.fromkeys(names))
         self._serving = await everyday.run(self._remembered)
         pair = self._serving or await self._refresh(SYSTEM)
@@ -109,7 +109,7 @@ class Certificates:
 
     @contextmanager
     def context(self) -> Iterator[ssl.SSLContext]:
-        """What HTTP over TLS is served with; as long as the block lasts it gets every later
+        """Yield the context of HTTP over TLS; as long as the block lasts it gets every later
         certificate, too.
         """
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -123,8 +123,8 @@ class Certificates:
             leave()
 
     async def shown(self) -> tuple[Shown | None, Shown | None]:
-        """What is served now, and the authority if there is one. The operator's certificate has
-        another one above it.
+        """Return what is served now, and the authority if there is one. The operator's certificate
+        has another one above it.
         """
         authority = await everyday.run(self._read_authority)
         above = _shown(_facts(authority), own=True) if authority else None
@@ -132,8 +132,8 @@ class Certificates:
         return served, above
 
     def checks(self) -> list[DoctorCheck]:
-        """For the doctor, while there is a certificate in use: ours is renewed long before it ends,
-        the operator's by them.
+        """Return checks for the doctor, while a certificate is in use: ours is renewed long before
+        it ends, the operator's by them.
         """
         if self._serving is None:
             return []
@@ -171,8 +171,8 @@ class Certificates:
             return pair
 
     async def _record(self, by: str, purpose: Purpose, found: CertificateFacts) -> None:
-        """On the tape, once for each certificate, whatever became of the daemon when it was
-        made.
+        """Record it on the tape, once for each certificate, whatever became of the daemon when it
+        was made.
         """
         row = Certificate(
             found.fingerprint, purpose, found.subject, self._clock.now_ms(), found.expires_ms
@@ -204,17 +204,17 @@ class Certificates:
 
     @property
     def _file(self) -> Path:
-        """What is served: the key and its certificate in one file, written whole."""
+        """Return the file that is served: the key and its certificate in one, written whole."""
         return self._folder / "server.pem"
 
     def _remember(self, pair: Pair) -> None:
-        """That this is in use and recorded, and what it says."""
+        """Store that this is in use and recorded, and what it says."""
         self._keep(self.served_file, first(pair.certificate))
         self._keep(self._folder / "served.json", msgspec.json.encode(_facts(pair)))
 
     def _remembered(self) -> Pair | None:
-        """What was in use when the daemon last ran, if it still is what is wanted: that needs no
-        X.509.
+        """Return the pair in use when the daemon last ran, if it still is what is wanted: that
+        needs no X.509.
         """
         try:
             facts = msgspec.json.decode(
@@ -415,7 +415,7 @@ class Certificates:
         return list(self._workers.values())
 
     async def revoke_worker(self, by: str, fingerprint: str) -> Certificate:
-        """It is no longer good, and neither is the one that was asked for with it, or that it was
+        """Revoke a worker's certificate, and the one that was asked for with it, or that it was
         asked for with.
         """
 
@@ -439,7 +439,7 @@ class Certificates:
         return revoked[0]
 
     def retire(self, *revoked: Certificate) -> None:
-        """These are revoked, and that is durable."""
+        """Retire certificates that are durably revoked."""
         self._workers.update((each.fingerprint, each) for each in revoked)
 
     async def trust(self) -> bytes:

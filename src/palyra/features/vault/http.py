@@ -28,7 +28,7 @@ class NewValue(Input, frozen=True, kw_only=True):
 
 
 class KeyRotated(Struct, frozen=True):
-    """How many secrets were sealed anew."""
+    """Number of secrets that were sealed again."""
 
     secrets: int
 

@@ -25,7 +25,7 @@ class Unopened(Exception):
 
 
 class KeySource(Protocol):
-    """Where the master key is kept. Whatever fails is a PalyraError that says what to do."""
+    """Store of the master key. Whatever fails is a PalyraError that says what to do."""
 
     def candidates(self) -> list[bytes]:
         """The keys that are there, the settled one first; a second one is there only after a

@@ -29,8 +29,8 @@ _COLUMNS = "scope, name, size, hosts, tools, created_ms, updated_ms, used_ms"
 
 
 class Secret(Struct, frozen=True, omit_defaults=True):
-    """What a listing shows. `size` is a class, not a length: short below 16 characters, medium
-    below 64, long.
+    """Secret as a listing shows it. `size` is a class, not a length: short below 16 characters,
+    medium below 64, long.
 
     No `hosts` or `tools`: any. Not `readable`: its row was damaged, or the vault is locked.
     """
@@ -51,8 +51,8 @@ class Secret(Struct, frozen=True, omit_defaults=True):
 
     @property
     def bound(self) -> bytes:
-        """What the seal covers beside the value: a value cannot be moved to another name, or let
-        out to another host.
+        """Return what the seal covers beside the value: a value cannot be moved to another name, or
+        let out to another host.
         """
         return msgspec.json.encode(["palyra secret", self.scope, self.name, self.hosts, self.tools])
 

@@ -1,5 +1,5 @@
-"""What may be a secret, and who may use it where. All refusals are here; none of them repeats a
-value.
+"""Rules of what may be a secret, and who may use it where. All refusals are here; none of them
+repeats a value.
 """
 
 import ipaddress

@@ -448,7 +448,7 @@ class Vault:
         return [held.value for held in self._held.values() if held.value is not None]
 
     def _trusted(self, place: _Place) -> Secret | None:
-        """What is there now. What is said of a secret whose seal is broken may have been changed
+        """Return the stored secret. What is said of one whose seal is broken may have been changed
         with it.
         """
         self._check_open()

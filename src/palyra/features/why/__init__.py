@@ -1,4 +1,4 @@
-"""Why: from any effect on a tape back to its causes, as a tree."""
+"""Causes of any effect on a tape, as a tree."""
 
 from palyra.features.wiring import Wiring
 

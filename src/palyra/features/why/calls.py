@@ -72,14 +72,14 @@ class CallEntries(Struct, frozen=True, kw_only=True):
 
     @property
     def effectful(self) -> bool:
-        """Whether the call could change something outside the journal."""
+        """Return whether the call could change something outside the journal."""
         event = self.proposed.event if self.proposed else None
         pure = isinstance(event, ToolProposed) and event.effect == "pure"
         return bool(self.starts) and (not pure or bool(self.changes))
 
 
 def sort(entries: Iterable[TapedEvent], call_id: str) -> CallEntries:
-    """Only what is about this call: its id may stand in the text of others."""
+    """Sort only what is about this call: its id may stand in the text of others."""
     kept = [each for each in entries if _about(each, call_id)]
     asked = [each for each in kept if isinstance(each.event, ApprovalRequested)]
     answered = [each for each in kept if isinstance(each.event, ApprovalResolved)]
@@ -148,7 +148,7 @@ def request(entry: TapedEvent, *causes: Cause | None) -> Cause:
 
 
 def answer(entry: TapedEvent, asked: TapedEvent | None, *, role: CauseRole = "approval") -> Cause:
-    """What a person, or nobody in time, said to a request; `by` is the approver."""
+    """Return the answer of a person, or its expiry, to a request; `by` is the approver."""
     resolved = entry.event
     assert isinstance(resolved, ApprovalResolved)
     scope = f" {_SCOPES[resolved.scope]}" if resolved.decision == "allow" else ""

@@ -65,7 +65,7 @@ def why(state: CliState, about: str, limit: int, as_file: bool) -> None:
 
 
 def _named(api: Client, about: str, *, as_file: bool) -> str:
-    """What the daemon knows it by. A file that is there goes before an id."""
+    """Return what the daemon knows it by. A file that is there goes before an id."""
     about = about.strip()
     entry = None if as_file else _ENTRY.match(about)
     if entry is not None:
@@ -92,7 +92,7 @@ def lines(out: Output, cause: Cause, ahead: str = "", mark: str = "") -> Iterato
 
 
 def _told(out: Output, cause: Cause) -> str:
-    """What the step was, who made it, and where it stands."""
+    """Return what the step was, who made it, and where it stands."""
     parts = [one_line(cause.text, 120)]
     # A reader knows the files of an effect, and the id of a call, from its text.
     if cause.names and cause.role in ("decision", "model", "prompt", "memory", "grant", "approval"):

@@ -27,8 +27,8 @@ def described(entry: TapedEvent) -> Cause:
 
 
 def sent(tracer: "Tracer", entry: TapedEvent, message_id: str) -> Cause:
-    """Why an entry says that something was sent. Several things can be said to one message: what
-    it led to is the same for each.
+    """Say why an entry says that something was sent. Several things can be said to one message:
+    what it led to is the same for each.
     """
     run_id = rows.run_of_message(tracer.tx, message_id)
     text = "message sent" if entry.kind == "reply.sent" else "message given up"
@@ -37,7 +37,7 @@ def sent(tracer: "Tracer", entry: TapedEvent, message_id: str) -> Cause:
 
 
 def reply(tracer: "Tracer", given: SentReply) -> Cause:
-    """Why a message went to a chat."""
+    """Say why a message went to a chat."""
     found = (
         rows.on_system_tape(tracer.tx, "reply.sent", given.message_id, given.ended_ms)
         if given.message_id and given.state == "sent"

@@ -72,7 +72,7 @@ class WhyAnswer(Struct, frozen=True, kw_only=True):
 
 
 def walk(cause: Cause) -> Iterator[Cause]:
-    """Every step of a tree, the root first."""
+    """Yield every step of a tree, the root first."""
     yield cause
     for each in cause.causes:
         yield from walk(each)
@@ -85,7 +85,7 @@ def shorten(text: str, most: int = _LONGEST) -> str:
 
 
 def call_text(tool: str, arguments: Mapping[str, Any]) -> str:
-    """What a call does, in a few words."""
+    """Return what a call does, in a few words."""
     for name in _ABOUT:
         value = arguments.get(name)
         if isinstance(value, str) and value:

@@ -59,7 +59,7 @@ class WhyQuestion:
         sessions.get(self._tx, tape, owner)
 
     def _named(self, name: str) -> tuple[Cause, ...]:
-        """Everything that goes by an id: one can be a run's, its first message's and its
+        """Return everything that goes by an id: one can be a run's, its first message's and its
         answer's.
         """
         tx, tracer = self._tx, self._tracer
@@ -111,7 +111,7 @@ class WhyQuestion:
 
 
 def _places(path: str) -> list[FileMatch]:
-    """Where sessions may have found a file: each folder above it can be a workspace."""
+    """Return where sessions may have found a file: each folder above it can be a workspace."""
     found: list[FileMatch] = []
     folder = os.path.dirname(path)
     while True:

@@ -89,7 +89,7 @@ def find_position(tx: Tx, position: int) -> TapedEvent | None:
 
 
 def of_call(tx: Tx, run_id: str, call_id: str) -> list[TapedEvent]:
-    """Everything that a run's entries say of one call, in order, with the reply that made it."""
+    """Return all that a run's entries say of one call, in order, with the reply that made it."""
     return _all(
         tx,
         f"""{_OF_RUN} AND kind IN (SELECT value FROM json_each(:kinds))
@@ -126,7 +126,7 @@ def of_run(tx: Tx, run_id: str, *kinds: str, before: int = 1 << 53) -> list[Tape
 
 
 def positions_of_cost(tx: Tx, run_id: str) -> list[int]:
-    """Where the model calls of a run stand that count as usage."""
+    """Return where the model calls of a run stand that count as usage."""
     rows = tx.all("SELECT position FROM usage WHERE run_id = :id ORDER BY position", id=run_id)
     return [int(position) for (position,) in rows]
 
@@ -210,7 +210,7 @@ def _near(tx: Tx, column: str, which: str, time_ms: int, **params: Any) -> int:
 
 
 class FileMatch(Struct, frozen=True):
-    """Where a file lies: the workspace of sessions, and its path below that."""
+    """Place of a file: the workspace of sessions, and its path below that."""
 
     workspace: str
     path: str
@@ -248,7 +248,7 @@ def rewinds_behind(tx: Tx, tape: str, seq: int) -> list[TapedEvent]:
 
 
 class ApprovalPlace(Struct, frozen=True):
-    """Where an approval was asked and answered in the journal."""
+    """Place where an approval was asked and answered in the journal."""
 
     session_id: str
     requested: int
@@ -265,7 +265,7 @@ def approval(tx: Tx, approval_id: str) -> ApprovalPlace | None:
 
 
 class ScheduleFacts(Struct, frozen=True):
-    """What is known of the firing that began a run. `name` is empty if the schedule is gone."""
+    """Facts about the firing that began a run. `name` is empty if the schedule is gone."""
 
     owner: str = ""
     name: str = ""
@@ -319,7 +319,7 @@ class SentReply(Struct, frozen=True):
 
 
 def replies(tx: Tx, name: str) -> list[SentReply]:
-    """What was sent under an id, or to answer a message, its first part each."""
+    """Return what was sent under an id, or to answer a message, its first part each."""
     rows = tx.all(
         """SELECT reply_id, message_id, connector, conversation, kind, state, ended_ms
         FROM channel_outbox WHERE part = 0 AND reply_id = :id UNION

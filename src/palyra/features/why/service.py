@@ -5,9 +5,9 @@ from palyra.store.database import Database, Tx
 
 
 class CauseFinder:
-    """Finds the causes of an entry (`SESSION:NUMBER`, or its position in the journal), of a file
-    (an absolute path), and of what has an id: a call, an approval, a message to a chat, a run and
-    what it cost.
+    """Finder of the causes of an entry (`SESSION:NUMBER`, or its position in the journal), of a
+    file (an absolute path), and of what has an id: a call, an approval, a message to a chat, a run
+    and what it cost.
     """
 
     def __init__(self, db: Database) -> None:

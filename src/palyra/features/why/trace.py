@@ -42,13 +42,13 @@ _MOST_RESULTS = 20
 
 
 class Tracer:
-    """Follows causes within one read of the journal."""
+    """Tracer of causes within one read of the journal."""
 
     def __init__(self, tx: Tx) -> None:
         self.tx = tx
 
     def entry(self, entry: TapedEvent) -> Cause:
-        """Why an entry is there."""
+        """Say why an entry is there."""
         event = entry.event
         match event:
             case ToolUndone():
@@ -80,7 +80,7 @@ class Tracer:
                 return step("entry", entry, entry.kind)
 
     def _meanwhile(self, entry: TapedEvent) -> tuple[Cause | None, ...]:
-        """What wrote an entry of a run: the call that was at work, or else the run itself."""
+        """Return what wrote an entry of a run: the call at work, or else the run itself."""
         last = rows.newest(self.tx, entry.run_id, entry.seq, "tool.started", "tool.finished")
         if last is None or not isinstance(last.event, ToolStarted):
             return self._inputs(entry.run_id, entry.seq)
@@ -88,7 +88,7 @@ class Tracer:
         return tuple(self._behind(call, before=entry.seq))
 
     def call(self, run_id: str, call_id: str) -> Cause | None:
-        """Why a call did what it did."""
+        """Say why a call did what it did."""
         found = self._call(run_id, call_id)
         newest = found.newest
         return self._step_of_call(newest, found) if newest is not None else None
@@ -100,8 +100,8 @@ class Tracer:
         return self.entry(rows.at_position(self.tx, place.resolved or place.requested))
 
     def cost(self, run_id: str) -> Cause:
-        """What a run cost: each model call with what it was shown, and who let it go on beyond a
-        budget.
+        """Return what a run cost: each model call with what it was shown, and who let it continue
+        beyond a budget.
         """
         spent = [
             self._model(rows.at_position(self.tx, position), deep=False)
@@ -129,7 +129,7 @@ class Tracer:
         return self.entry(rows.at_position(self.tx, position)) if position else None
 
     def ended(self, run_id: str) -> Cause | None:
-        """Why a run ended as it did; what began it if it has not."""
+        """Say why a run ended as it did; what began it if it has not."""
         ends = rows.of_run(self.tx, run_id, *_ENDS)
         if ends:
             return self._end(ends[-1])
@@ -154,7 +154,7 @@ class Tracer:
         return calls.sort(rows.of_call(self.tx, run_id, call_id), call_id)
 
     def _step_of_call(self, entry: TapedEvent, call: CallEntries) -> Cause:
-        """Why an entry of a call is there: only what came before it counts."""
+        """Say why an entry of a call is there: only what came before it counts."""
         event = entry.event
         match event:
             case ToolFinished():
@@ -189,7 +189,7 @@ class Tracer:
                 return step("entry", entry, entry.kind, *self._inputs(entry.run_id, entry.seq))
 
     def _outcome(self, call: CallEntries, asked: TapedEvent) -> Cause:
-        """What a call did, with how it was allowed and who asked for it."""
+        """Return what a call did, with how it was allowed and who asked for it."""
         finished = call.finished or asked
         event = finished.event
         names = tuple(each.path for each in call.changes)
@@ -206,7 +206,7 @@ class Tracer:
         )
 
     def _behind(self, call: CallEntries, before: int = 1 << 53) -> list[Cause | None]:
-        """What let a call run: attempts, answers while it was in doubt, the decision, the model."""
+        """Return what let a call run: attempts, answers to doubts, the decision, the model."""
         attempts = [
             step("attempt", each, f"attempt {at}")
             for at, each in enumerate(call.starts, 1)
@@ -242,7 +242,7 @@ class Tracer:
         return call_text(event.tool, event.arguments) if isinstance(event, ToolProposed) else "call"
 
     def _decision(self, call: CallEntries, *, alone: bool = False) -> Cause | None:
-        """What was decided about a call, with who was asked; `alone`: before anybody was."""
+        """Return what was decided about a call, with who was asked; `alone`: before anybody was."""
         if call.decided is None:
             return None
         answers = [
@@ -272,7 +272,7 @@ class Tracer:
         )
 
     def _grant(self, approval_id: str, decided: TapedEvent) -> Cause:
-        """Who had allowed it before: by an answer, or with the schedule that runs it."""
+        """Return who had allowed it before: by an answer, or with the schedule that runs it."""
         place = rows.approval(self.tx, approval_id)
         if place is not None and place.resolved:
             resolved = rows.find_position(self.tx, place.resolved)
@@ -338,7 +338,7 @@ class Tracer:
         )
 
     def _prompt(self, entry: TapedEvent, *, deep: bool = True) -> Cause:
-        """What a model was shown, in parts; with the memory, the results and the inputs in it."""
+        """Return what a model was shown, in parts; with its memory, results and inputs."""
         event = entry.event
         assert isinstance(event, InputAssembled)
         recalled = [
@@ -379,7 +379,7 @@ class Tracer:
         )
 
     def _inputs(self, run_id: str, before: int) -> tuple[Cause, ...]:
-        """What a run was told before an entry. One that was told nothing has another origin."""
+        """Return a run's inputs before an entry. A run without any has another origin."""
         found = rows.of_run(self.tx, run_id, "input.received", before=before)
         if found:
             return tuple(self._input(each, first=at == 0) for at, each in enumerate(found))
@@ -394,8 +394,8 @@ class Tracer:
         return step("input", entry, shorten(event.text), *origin)
 
     def _origin(self, accepted: TapedEvent) -> tuple[Cause, ...]:
-        """What began a run, if that was no person who typed: a schedule, a message from a chat, the
-        call of another run, or a fork.
+        """Return what began a run, if that was no person who typed: a schedule, a message from a
+        chat, the call of another run, or a fork.
         """
         event = accepted.event
         assert isinstance(event, RunAccepted)

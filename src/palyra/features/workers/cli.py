@@ -166,5 +166,5 @@ def _seen(each: WorkerShown) -> str:
 
 
 def _good_until(each: WorkerShown) -> str:
-    """Of its certificate; it is renewed before."""
+    """Return the end of its certificate; it is renewed before."""
     return formatting.when(each.certificate_expires_ms)[:10] if each.state != "revoked" else ""

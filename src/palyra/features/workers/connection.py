@@ -120,7 +120,7 @@ class Station:
         return self.there and self.hello is not None and len(self.held) < self.hello.slots
 
     def tell(self) -> None:
-        """Something that somebody may wait for has changed."""
+        """Wake whoever waits: something has changed."""
         self.changed.set()
         self.changed = asyncio.Event()
 

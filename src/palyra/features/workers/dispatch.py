@@ -154,7 +154,7 @@ class Dispatcher:
         return held
 
     def _give_up(self, station: Station, held: RemoteCall) -> None:
-        """Nobody waits for it any more: the worker is told to stop, at once or when it is back."""
+        """Give up a call: the worker is told to stop, at once or when it is back."""
         if station.held.pop(held.call_id, None) is None:
             return
         station.post(CancelCall(call_id=held.call_id, attempt=held.attempt))
@@ -162,7 +162,7 @@ class Dispatcher:
         station.tell()
 
     def settled(self, tx: Tx, call_id: str) -> None:
-        """In the step that puts a call's result on the tape: its lease is over with it."""
+        """End a call's lease, in the step that puts its result on the tape."""
         found = rows.find_lease(tx, call_id)
         if found is not None:
             rows.end_lease(tx, call_id, found.attempt, "done")

@@ -1,10 +1,10 @@
-"""Who is a worker of this daemon: the owner gives a one-time code, a machine redeems it for a
-certificate, the owner takes it back.
+"""Enrolment of workers: the owner gives a one-time code, a machine redeems it for a certificate,
+the owner revokes it.
 
 Codes are kept as digests, are good once and for a while; whoever tries wrong ones is locked out.
 
-The next certificate of a worker, by the link that it has: it asks with a new key, is answered,
-and comes with it.
+Renewal of a worker's certificate, by the link that it has: it asks with a new key, is answered, and
+comes with it.
 
 The rule: there is no moment at which a worker has nothing that opens the door. The next certificate
 is durable here before it is sent, and with the worker before it is used; the one before is good
@@ -48,7 +48,7 @@ class Renewals:
         self._certificates = certificates_
 
     def due_in_ms(self, row: WorkerRow) -> int | None:
-        """When a third of its life is left."""
+        """Return when a third of its life is left."""
         info = self._certificates.find_worker(row.fingerprint)
         return max(0, _due_ms(info) - self._clock.now_ms()) if info is not None else None
 
@@ -136,8 +136,8 @@ _LOOKALIKES = str.maketrans({"O": "0", "I": "1", "L": "1", "-": "", " ": ""})
 
 
 class Enrolment(Struct, frozen=True, kw_only=True):
-    """What the owner carries to the other machine. `authority` is how it knows that it talks to
-    this daemon.
+    """Code that the owner carries to the other machine. `authority` is how it knows that it talks
+    to this daemon.
     """
 
     name: str
@@ -266,8 +266,8 @@ class EnrolmentService:
         return self._shown(row)
 
     async def revoke(self, by: str, name: str) -> WorkerShown:
-        """It is no worker of ours any more: its certificate is not good, its link is cut, what it
-        held is in doubt.
+        """Revoke a worker: its certificate is no longer good, its link is cut, what it held is in
+        doubt.
         """
 
         def step(tx: Tx) -> WorkerRow:

@@ -64,8 +64,8 @@ def pack(
 
 
 def check(sender: str, given: Sequence[Shipped]) -> None:
-    """What somebody else says it will send, before it is asked for: no more than we would send,
-    each place once.
+    """Check what a sender announces, before it is asked for: no more than we would send, each place
+    once.
     """
     if len(given) > MOST_FILES or sum(each.size for each in given) > MOST_CALL_BYTES:
         raise LimitExceeded(
@@ -139,7 +139,7 @@ def digest(content: bytes) -> str:
 
 
 def _below(fence: PathGuard, top: WorkspacePath) -> list[WorkspacePath]:
-    """Every file below a folder that a file tool would open; links are passed over."""
+    """Return every file below a folder that a file tool would open; links are passed over."""
     found: list[WorkspacePath] = []
     for folder, folders, names in os.walk(top.absolute):
         at = os.path.relpath(folder, top.root)

@@ -1,4 +1,4 @@
-"""What the watchdog sees of remote workers: one that was there, did not say goodbye and does not
+"""The watchdog's checks of remote workers: one that was there, did not say goodbye and does not
 come back.
 
 What it held is in doubt by itself when its lease is over. There is no remedy from here: its machine

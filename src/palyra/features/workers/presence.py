@@ -1,11 +1,11 @@
-"""Which workers are there, and for how long: links come and go, leases run out.
+"""Presence of workers, and for how long: links come and go, leases run out.
 
 A link that is cut for a moment changes nothing. A worker of which nothing was heard for a lease's
 time is lost: the calls that it held are in doubt from then on, and that is on the tape before
 anybody acts on it.
 
-Recording who was turned away at the workers' door. Anybody can knock: what is said again and
-again is counted, not repeated.
+Record of who was turned away at the workers' door. Anybody can knock: what is said again and again
+is counted, not repeated.
 """
 
 import asyncio
@@ -253,8 +253,8 @@ class Presence:
             )
 
     def _check_flapping(self, station: Station) -> None:
-        """Each coming and going is on the tape and in the table of workers: one that does nothing
-        else is told to wait.
+        """Make a flapping worker wait: each coming and going is on the tape and in the table of
+        workers.
         """
         now = self._clock.ticks_ms()
         settled_at = max(station.settled_at, now) + _JOIN_EVERY_MS
@@ -267,7 +267,7 @@ class Presence:
         station.settled_at = settled_at
 
     async def _compare(self, station: Station, kept: Sequence[HeldCall]) -> None:
-        """What the worker has, against what it was given."""
+        """Compare what the worker has with what it was given."""
         has = {(each.call_id, each.attempt): each.state for each in kept}
         lost = []
         for held in list(station.held.values()):
@@ -341,7 +341,7 @@ class Presence:
         await self.lose(station, list(station.held.values()), "lost")
 
     async def lose(self, station: Station, calls: Sequence[RemoteCall], why: LeftBecause) -> None:
-        """These calls are in doubt from now on: what the worker still says of them comes too
+        """Put these calls in doubt from now on: what the worker still says of them comes too
         late.
         """
         for held in calls:
@@ -375,7 +375,7 @@ class Presence:
 
 
 def _answers_nothing(station: Station) -> None:
-    """Its link is gone: whoever waits for an answer on it is told."""
+    """Fail everything that waits for an answer on its link, which is gone."""
     waited: list[asyncio.Future[Any]] = [*station.rolling.values(), *station.taking.values()]
     for answer in waited:
         if not answer.done():

@@ -1,5 +1,5 @@
-"""What a daemon and a worker on another machine say to each other, whatever carries it: messages
-and their frames.
+"""Protocol between a daemon and a worker on another machine, whatever carries it: messages and
+their frames.
 
 The rule: a call is assigned under a lease, and one attempt of one call has one holder. The worker
 keeps what came of a call until the daemon says that it is settled; a worker that hears nothing for
@@ -71,8 +71,8 @@ class HeldCall(Struct, frozen=True):
 
 
 class AskAuthority(WorkerMessage, frozen=True, kw_only=True, tag="ask_authority"):
-    """Who signs your certificates? Asked before anything is trusted, and checked against what the
-    owner said.
+    """Request for the authority that signs your certificates. Sent before anything is trusted, and
+    checked against what the owner said.
     """
 
 
@@ -82,7 +82,7 @@ class Enrol(WorkerMessage, frozen=True, kw_only=True, tag="enrol"):
 
 
 class AskChallenge(WorkerMessage, frozen=True, kw_only=True, tag="ask_challenge"):
-    """Where the carrier does not show certificates: something to sign, please."""
+    """Request for something to sign, where the carrier does not show certificates."""
 
 
 class Prove(WorkerMessage, frozen=True, kw_only=True, tag="prove"):
@@ -126,7 +126,7 @@ class ProgressReport(WorkerMessage, frozen=True, kw_only=True, tag="progress"):
 
 
 class Finished(WorkerMessage, frozen=True, kw_only=True, tag="finished"):
-    """What came of an attempt. Said again after every reconnection, until it is settled."""
+    """Outcome of an attempt. Sent again after every reconnection, until it is settled."""
 
     call_id: Id
     attempt: Attempt
@@ -145,7 +145,7 @@ class RolledBack(WorkerMessage, frozen=True, kw_only=True, tag="rolled_back"):
 
 
 class TakenBack(Struct, frozen=True):
-    """What taking one call back changed."""
+    """Changes that undoing one call made."""
 
     call_id: Id
     changes: Annotated[tuple[FileChange, ...], Meta(max_length=MOST_FILES)]
@@ -342,7 +342,7 @@ def _read(decoder: "msgspec.msgpack.Decoder[Any]", body: bytes) -> Any:
 
 
 def challenge(nonce: bytes) -> bytes:
-    """What is signed: it can be nothing that anybody else would ask to have signed."""
+    """Return what is signed: it can be nothing that anybody else would ask to have signed."""
     return b"palyra worker link\0" + nonce
 
 

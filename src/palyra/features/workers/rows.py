@@ -119,7 +119,7 @@ def admit(tx: Tx, name: str, fingerprint: str, entry: int = 0) -> None:
 
 
 class Offer(Struct, frozen=True, kw_only=True):
-    """What a worker says of itself when it connects."""
+    """Facts that a worker states of itself when it connects."""
 
     instance: str
     version: str
@@ -187,7 +187,7 @@ def keep_renewal(tx: Tx, renewal: Renewal) -> None:
 
 
 def renewed(tx: Tx, name: str, fingerprint: str, entry: int = 0) -> None:
-    """From now on it is known by its next certificate."""
+    """Know it by its next certificate from now on."""
     tx.run(
         "UPDATE workers SET fingerprint = :fingerprint WHERE name = :name",
         fingerprint=fingerprint,
@@ -198,7 +198,7 @@ def renewed(tx: Tx, name: str, fingerprint: str, entry: int = 0) -> None:
 
 
 def certificates_of(tx: Tx, fingerprint: str) -> tuple[str, ...]:
-    """Both certificates of the worker that one of them is of; the one that was given first."""
+    """Return both certificates of the worker that has one of them, the given one first."""
     row = tx.one(
         """SELECT workers.fingerprint, worker_renewals.fingerprint FROM workers JOIN worker_renewals
         USING (name)
@@ -280,7 +280,7 @@ def find_lease(tx: Tx, call_id: str) -> Lease | None:
 
 
 def end_lease(tx: Tx, call_id: str, attempt: int, state: LeaseState) -> bool:
-    """From held to something else, once; False if it is not held, or by another attempt."""
+    """End a held lease, once; False if it is not held, or by another attempt."""
     found = find_lease(tx, call_id)
     if found is None or found.state != "held" or found.attempt != attempt:
         return False
@@ -303,7 +303,7 @@ def held(tx: Tx) -> list[Lease]:
 
 
 def let_go(tx: Tx) -> None:
-    """After a start: nobody waits any more for what was leased for runs that have ended."""
+    """Release leases of runs that have ended, after a start: nobody waits any more for them."""
     tx.run(
         """UPDATE worker_leases SET state = 'cancelled', ended_ms = :now WHERE state = 'held' AND
         run_id IN

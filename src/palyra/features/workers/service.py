@@ -229,15 +229,13 @@ class Workers:
         self.presence.close()
 
     def _revoked(self, certificate: Certificate) -> None:
-        """Whoever was let in with it is put out, whichever way it was revoked."""
+        """Disconnect whoever was let in with it, whichever way it was revoked."""
         station = self.presence.stations.get(certificate.name)
         if station is not None and station.link is not None:
             station.link.close()
 
     def _offer(self, row: WorkerRow) -> None:
-        """What a worker has is on offer, also while it is away: a call waits for it for a
-        moment.
-        """
+        """Offer a worker's tools, also while it is away: a call waits for it for a moment."""
         offered = row.tools if row.state != "revoked" else ()
         if self._offered.get(row.name, ((), "none")) == (offered, row.tier):
             return  # A link that comes and goes is no new offer.

@@ -51,7 +51,7 @@ _MOST_NAMED = 12
 
 
 class Errand(Struct, frozen=True, kw_only=True):
-    """What a worker is asked to do for one call."""
+    """Request to a worker for one call."""
 
     tool: str
     arguments: dict[str, Any]
@@ -62,13 +62,13 @@ class Errand(Struct, frozen=True, kw_only=True):
 
 
 class CallDispatcher(Protocol):
-    """Whoever gives errands to workers; see `palyra.features.workers`."""
+    """Dispatcher of errands to workers; see `palyra.features.workers`."""
 
     async def perform(
         self, worker: str, errand: Errand, context: CallContext, *, resume: bool
     ) -> Finished:
-        """Raises InDoubt if it cannot be known what came of it. With `resume`, a call that was lost
-        is not begun again.
+        """Perform it. Raise InDoubt if it cannot be known what came of it. With `resume`, a call
+        that was lost is not begun again.
         """
         ...
 
@@ -108,8 +108,8 @@ class WorkerTool(RemoteTool):
         return self._base.argument_type
 
     def scope(self, arguments: object, workspace: str) -> Scope:
-        """Its paths are below `/worker:NAME`, which stands for the folder there: the worker keeps
-        them inside it.
+        """Return the scope; its paths are below `/worker:NAME`, which stands for the folder there:
+        the worker keeps them inside it.
         """
         return self._base.scope(arguments, f"/{self.executor}")
 
@@ -144,7 +144,7 @@ class WorkerTool(RemoteTool):
         return await self._crew.roll_back(self._worker, context)
 
     def settled(self, tx: "Tx", call_id: str) -> None:
-        """In the step that puts the result on the tape."""
+        """End its lease, in the step that puts the result on the tape."""
         self._crew.settled(tx, call_id)
 
     async def _perform(
@@ -396,8 +396,8 @@ def _normal(path: str) -> str:
 
 
 def _plain(data: Any) -> dict[str, Any]:
-    """What the result says of itself. Changes of files there are none of files here, where they
-    could be taken back.
+    """Return what the result says of itself. File changes there are left out: they are none of
+    files here that could be undone.
     """
     if not isinstance(data, dict) or len(msgspec.json.encode(data)) > _MOST_DATA:
         return {}

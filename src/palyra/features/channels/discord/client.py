@@ -50,7 +50,7 @@ class DiscordCursor(Struct, frozen=True, omit_defaults=True):
 
 
 def read(text: str) -> DiscordCursor:
-    """What was stored; a beginning if it is not understood."""
+    """Return the stored cursor; an initial one if it cannot be parsed."""
     try:
         return msgspec.json.decode(text, type=DiscordCursor) if text else DiscordCursor()
     except msgspec.MsgspecError:
@@ -104,7 +104,7 @@ class DiscordConnection(Client):
         return super()._get_state(**options)
 
     def dispatch(self, event: str, /, *args: Any, **_: Any) -> None:
-        """Called by the library for every event, in order, while it is at it."""
+        """Handle an event; the library calls it for every one, in order, while it is at it."""
         found = self.ws.sequence if self.ws is not None else 0
         self._heard(event, args[0] if args else None, found or 0)
 

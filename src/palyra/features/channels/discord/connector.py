@@ -188,8 +188,8 @@ class Discord:
 
 
 class _Reader:
-    """What one connection brings, one after the other: what it hands over is stored before the next
-    is looked at.
+    """Reader of one connection's events, in sequence: each is stored before the next is looked
+    at.
     """
 
     def __init__(
@@ -255,7 +255,7 @@ class _Reader:
     async def _make_up(
         self, guild_id: int, channels: Iterable[tuple[int, Any]], number: int
     ) -> None:
-        """What was said while there was no session. Whatever comes twice has the same id."""
+        """Read what was said while there was no session. What comes twice has the same id."""
         if guild_id not in self._missed:
             return
         if self._since:
@@ -363,7 +363,7 @@ async def _poll(socket: DiscordWebSocket, door: Inbox) -> None:
 
 
 async def _first_of(*works: Any) -> None:
-    """Until one of them ends; what it ended with is raised, and the others end too."""
+    """Wait until one of them ends; what it ended with is raised, and the others end too."""
     tasks = [asyncio.ensure_future(each) for each in works]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -1,5 +1,5 @@
-"""From Discord's messages to ours, and from what goes wrong there to what the core knows. Nothing
-is decided here.
+"""Translation of Discord's messages to ours, and of what goes wrong there to what the core knows.
+Nothing is decided here.
 """
 
 from collections.abc import Iterator
@@ -79,8 +79,8 @@ def _is_direct(message: discord.Message) -> bool:
 async def _files(
     attachments: list[discord.Attachment],
 ) -> tuple[tuple[InboundFile, ...], list[str]]:
-    """What is attached, and a line for each that could not be taken: a message does not wait for
-    its files for ever.
+    """Return the attachments, and a line for each that could not be taken: a message does not wait
+    forever for its files.
     """
     found: list[InboundFile] = []
     notes: list[str] = []
@@ -142,7 +142,7 @@ def connecting() -> Iterator[None]:
 
 @contextmanager
 def sending() -> Iterator[None]:
-    """What goes wrong with a message, said as what it is."""
+    """Translate errors of sending a message into the core's."""
     try:
         yield
     except discord.RateLimited as error:

@@ -143,10 +143,10 @@ class Email:
         raise SendFailed("a mail that was sent cannot be changed", permanent=True)
 
     async def typing(self, conversation: str, *, thread: str = "") -> None:
-        """Nobody would see it."""
+        """Do nothing: e-mail cannot show typing."""
 
     async def acknowledge(self, conversation: str, native_id: str, mark: Mark) -> None:
-        """Mail has no such signs; a mail about it would be noise."""
+        """Do nothing: mail has no such signs; a mail about it would be noise."""
 
     async def test(self) -> Me:
         box = self._mailbox()

@@ -166,8 +166,8 @@ class ImapMailbox:
             raise self._lost(error) from error
 
     def _begin(self, idle: Any) -> None:
-        """As the library's own `start`, which takes news that come before the server's yes for a
-        no.
+        """Start as the library's `start` does, which takes news that come before the server's OK
+        for a refusal.
         """
         client: Any = self._open.client
         idle._idle_tag = tag = client._command("IDLE")
@@ -217,7 +217,7 @@ class ImapMailbox:
                 self._box.client.sock.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Only in the thread that uses it: the number of its socket is another one's at once."""
+        """Close it in the thread that uses it only: its socket's number is reused at once."""
         box, self._box = self._box, None
         if box is not None:
             with suppress(OSError):

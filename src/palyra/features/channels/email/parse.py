@@ -94,8 +94,8 @@ def _about(method: str, properties: dict[str, str], domain: str) -> bool:
 
 
 def _parts(value: str) -> list[str]:
-    """What stands between semicolons, without comments; inside quotes nothing has a meaning.
-    Nothing if it is not closed.
+    """Return the parts between semicolons, without comments; inside quotes nothing has a meaning.
+    Empty if one of them is not closed.
     """
     parts: list[str] = [""]
     depth, quoted, escaped = 0, False, False
@@ -242,7 +242,7 @@ class MailParser:
         return f"{local.partition('+')[0]}@{domain}" == self.own or address == self.own
 
     def _body(self, mail: Mail, *, whole: bool) -> tuple[str, tuple[InboundFile, ...]]:
-        """Its text and files; of what is forwarded (`whole`) also what stands below."""
+        """Return its text and files; for a forwarded mail (`whole`) also the text below."""
         texts: dict[str, list[str]] = {"text/plain": [], "text/html": []}
         files: list[InboundFile] = []
         notes: list[str] = []
@@ -282,7 +282,7 @@ class MailParser:
         ), tuple(files)
 
     def _broken(self, mail: Mail, error: BaseException) -> "ParsedMail":
-        """It is still somebody's mail: it is told of, and not read again and again."""
+        """Return a stand-in for unreadable mail: it is reported, and not read again and again."""
         name = sha256(bytes(repr(mail.obj.items()), "utf-8", "replace")).hexdigest()[:32]
         text = f"[a mail that cannot be read: {type(error).__name__}]"
         sender = Sender(f"{UNVERIFIED}nobody", verified=False)

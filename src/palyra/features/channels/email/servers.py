@@ -1,4 +1,4 @@
-"""How a mail server is reached, from what somebody wrote: never without encryption, but on this
+"""Addresses of mail servers, parsed from what somebody wrote: always encrypted, except on this
 machine itself.
 """
 
@@ -26,7 +26,7 @@ class MailServer:
 
 
 def server(text: str, usual: int, ca: str = "") -> MailServer:
-    """From `host` or `host:port`; the port says how it is encrypted. On this machine other ports
+    """Parse `host` or `host:port`; the port says how it is encrypted. On this machine other ports
     are not.
     """
     host, colon, number = text.strip().rpartition(":")

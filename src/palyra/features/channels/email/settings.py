@@ -1,4 +1,4 @@
-"""What an e-mail channel needs, without its libraries: those are imported when one is made."""
+"""Settings of an e-mail channel, without its libraries: those are imported when one is made."""
 
 from palyra.features.channels.contract import Connector, ConnectorKind, ConnectorSettings, Setting
 

@@ -158,7 +158,7 @@ class Matrix:
     async def _heard(
         self, room_id: str, timeline: Any, since: str
     ) -> list[tuple[str, RoomMessage]]:
-        """What others have said in one room, oldest first."""
+        """Return what others have said in one room, oldest first."""
         events = [each.source for each in timeline.events]
         wanted, invited = contents.since_invited(events, self._me)
         if timeline.limited and not invited:
@@ -176,8 +176,8 @@ class Matrix:
         return found
 
     async def _between(self, room_id: str, start: str | None, end: str) -> list[Event]:
-        """What the answer left out because it was too much: back to where we were, or to where we
-        were invited.
+        """Return the events that the answer omitted because they were too many: back to our cursor,
+        or to our invitation.
         """
         found: list[Event] = []
         while start:
@@ -375,8 +375,8 @@ async def _first(pair: Any) -> Any:
 
 
 def _give_up_or_raise(error: SendFailed) -> None:
-    """What no later attempt changes must not stop everything behind it; everything else is tried
-    again from where we were.
+    """Raise Lost unless the error is permanent: what no retry changes must not block what follows;
+    everything else is retried from the cursor.
     """
     if not error.permanent:
         raise Lost(str(error), retry_after_ms=error.retry_after_ms) from error

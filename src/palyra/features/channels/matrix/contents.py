@@ -40,7 +40,7 @@ class RoomMessage(Struct, frozen=True, kw_only=True):
 
 
 def told(event: Event) -> RoomMessage | None:
-    """What somebody says with an event; None if it is no message."""
+    """Return what somebody says with an event; None if it is no message."""
     content = _dict(event.get("content"))
     if event.get("type") != "m.room.message" or _str(content.get("msgtype")) in {"", *_NOT_FOR_US}:
         return None
@@ -167,7 +167,7 @@ def message(out: OutgoingMessage) -> Content:
 
 
 def replacement(native_id: str, text: str) -> Content:
-    """Another text in place of one. Clients that know no edits show the one with the star."""
+    """Return another text for a message. Clients that know no edits show the one with the star."""
     new = {**_text(text), "m.mentions": {}}
     old = {"msgtype": "m.text", "body": f"* {text}", "m.mentions": {}}
     whole = {

@@ -1,4 +1,4 @@
-"""What a Matrix channel is called and what it needs. The library is loaded when somebody has
+"""Settings of a Matrix channel and the name of its kind. The library is loaded when somebody has
 one.
 """
 

@@ -170,12 +170,12 @@ def files(tx: Tx, message_id: str) -> list[InboundFile]:
 
 
 def drop_files(tx: Tx, message_id: str) -> None:
-    """They are the session's now, or nobody wants them."""
+    """Drop the files: they belong to the session now, or nobody wants them."""
     tx.run("DELETE FROM channel_files WHERE message_id = :id", id=message_id)
 
 
 def open_messages(tx: Tx, state: MessageState) -> list[StoredMessage]:
-    """Those in one open state, in the order in which they came."""
+    """Return the messages in one open state, in the order in which they came."""
     # Not by the plain number: all messages there ever were would be gone through in that order.
     rows = tx.all(
         f"SELECT {_COLUMNS} FROM channel_messages WHERE {OPEN} AND state = :state ORDER BY"
@@ -431,6 +431,6 @@ def recall(tx: Tx, connector: str) -> str:
 
 
 def rules_at(tx: Tx, key: str) -> bytes | None:
-    """What was stored by `set_rules` under a key, as JSON."""
+    """Return what was stored by `set_rules` under a key, as JSON."""
     row = tx.one("SELECT rules FROM channel_settings WHERE connector = :key", key=key)
     return row[0] if row else None

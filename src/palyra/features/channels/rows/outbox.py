@@ -1,8 +1,8 @@
-"""What goes out to chats, as rows: one for each message of the platform, in the order in which they
+"""The outbox of chats, as rows: one for each message of the platform, in the order in which they
 are sent.
 
-The rule: that an attempt begins is on disk before it does, so that after a crash it is known which
-message may have been sent.
+The rule: the start of an attempt is on disk before it begins, so that after a crash it is known
+which message may have been sent.
 """
 
 from typing import Any, Literal
@@ -131,7 +131,7 @@ def add(
 
 
 def waiting(tx: Tx, connector: str, after: int = 0, limit: int = 1_000) -> list[Reply]:
-    """What is to be sent behind a number, in its order."""
+    """Return what is to be sent behind a number, in its order."""
     rows = tx.all(
         f"""SELECT {_COLUMNS} FROM channel_outbox WHERE state IN ('waiting', 'sending') AND
         connector = :connector
@@ -162,7 +162,7 @@ def begin(tx: Tx, reply: Reply) -> Reply | None:
 
 
 def sent(tx: Tx, reply: Reply, native_id: str, *, idempotent: bool) -> None:
-    """It has arrived. With the last part of an answer, the messages that it answers are
+    """Mark it as delivered. With the last part of an answer, the messages that it answers are
     answered.
     """
     # Where the platform knows the key, whatever came before was the same message.
@@ -223,7 +223,7 @@ def _answered_by(tx: Tx, reply: Reply) -> list[str]:
 
 
 def retry(tx: Tx, reply: Reply, error: str, ready_ms: int, *, counts: bool, doubtful: bool) -> None:
-    """It was not sent and is tried again. `doubtful`: perhaps it was."""
+    """Queue it for a retry: it was not sent. `doubtful`: perhaps it was."""
     tx.run(
         """UPDATE channel_outbox SET state = 'waiting', error = :error, ready_ms = :ready, attempts
         = attempts - :back,
@@ -240,7 +240,7 @@ def retry(tx: Tx, reply: Reply, error: str, ready_ms: int, *, counts: bool, doub
 
 
 def abandon(tx: Tx, reply: Reply, error: str, *, doubtful: bool) -> None:
-    """It is a dead letter, with the rest of the same reply: half an answer behind a hole is worse
+    """Make it a dead letter, with the rest of the same reply: half an answer behind a hole is worse
     than none.
     """
     if doubtful:

@@ -1,8 +1,8 @@
-"""Who writes to us from chats, as rows: whose identity a sender is, who is paired and until when,
-codes, and wrong tries.
+"""People who write to us from chats, as rows: whose identity a sender is, who is paired and until
+when, codes, and wrong tries.
 
 The rule: a code works once, for the one it was made for, and not for long; what it grants can end
-and can be taken back.
+and can be revoked.
 """
 
 from typing import Any, Literal
@@ -112,7 +112,7 @@ def get(tx: Tx, connector: str, sender: str) -> Person:
 
 
 def seen(tx: Tx, connector: str, sender: str, display: str, conversation: str) -> None:
-    """Somebody wrote. `conversation` is given only if it was to us alone."""
+    """Record that somebody wrote. `conversation` is given only if it was to us alone."""
     tx.run(
         """INSERT INTO channel_people (connector, sender, display, conversation, seen_ms)
         VALUES (:c, :s, :display, :conversation, :now)
@@ -208,7 +208,7 @@ def grant(tx: Tx, connector: str, sender: str, until_ms: int, by: str, entry: in
 
 
 def revoke(tx: Tx, connector: str, sender: str, entry: int = 0) -> Person:
-    """From now on a sender is a stranger, also one who was somebody's identity."""
+    """Make a sender a stranger from now on, also one who was somebody's identity."""
     get(tx, connector, sender)
     _ensure(tx, connector, sender)
     tx.run(
@@ -265,7 +265,7 @@ def pairing(tx: Tx, pairing_id: str) -> Pairing:
 
 
 def by_code(tx: Tx, code: bytes) -> Pairing | None:
-    """What a code stands for while it can be used. One that we did not make stands for nothing."""
+    """Return the pairing of a code while it can be used; None for one that we did not make."""
     row = tx.one(
         f"SELECT {_PAIRING} FROM channel_pairings WHERE code = :code AND state = 'pending' AND"
         " expires_ms > :now",
@@ -278,7 +278,7 @@ def by_code(tx: Tx, code: bytes) -> Pairing | None:
 
 
 def requests_of(tx: Tx, connector: str, sender: str, since_ms: int) -> list[Pairing]:
-    """What a sender asked for since then, newest first."""
+    """Return what a sender asked for since then, newest first."""
     rows = tx.all(
         f"""SELECT {_PAIRING} FROM channel_pairings WHERE connector = :c AND sender = :s AND
         created_ms > :since
@@ -318,7 +318,7 @@ def settle(tx: Tx, pairing_id: str, state: PairingState, by: str, sender: str = 
 
 
 def expire(tx: Tx) -> None:
-    """Codes whose time is over make room for others like them."""
+    """Expire codes whose time is over, to make room for others like them."""
     tx.run(
         "UPDATE channel_pairings SET state = 'expired', settled_ms = :now WHERE state = 'pending'"
         " AND expires_ms <= :now",
@@ -327,7 +327,7 @@ def expire(tx: Tx) -> None:
 
 
 def locked_until(tx: Tx, connector: str, sender: str) -> int:
-    """Until when a sender's tries do not count; 0: they count."""
+    """Return until when a sender's tries do not count; 0: they count."""
     row = tx.one(
         "SELECT locked_until_ms FROM channel_tries WHERE connector = :c AND sender = :s",
         c=connector,

@@ -89,7 +89,7 @@ def moment(stamp: str) -> tuple[int, int]:
 
 
 def read(text: str) -> SlackCursor:
-    """What was stored; a beginning if it is not understood."""
+    """Return the stored cursor; an initial one if it cannot be parsed."""
     try:
         return msgspec.json.decode(text, type=SlackCursor) if text else SlackCursor()
     except msgspec.MsgspecError:
@@ -121,7 +121,7 @@ class SlackConnection(SocketModeClient):
                 await self.connect()  # type: ignore[no-untyped-call]
 
     async def enqueue_message(self, message: str) -> None:
-        """Called for every frame, in order."""
+        """Queue a frame; called for every one, in order."""
         told = json.loads(message) if message.startswith("{") else {}
         if told.get("type") == "disconnect":
             self.envelopes.put_nowait(messages.bid_farewell(str(told.get("reason") or "")))
@@ -129,7 +129,7 @@ class SlackConnection(SocketModeClient):
             self.envelopes.put_nowait(told)
 
     async def connect_to_new_endpoint(self, force: bool = False) -> None:
-        """Called when the connection is closed or gives no sign of life."""
+        """End the connection; called when it is closed or gives no sign of life."""
         self.envelopes.put_nowait(messages.bid_farewell(""))
 
     async def confirm(self, envelope_id: str) -> None:
@@ -155,7 +155,7 @@ _CLOSED = ("channel_not_found", "not_in_channel", "thread_not_found", "missing_s
 
 
 async def events(web: AsyncWebClient, cursor: SlackCursor) -> AsyncIterator[Json]:
-    """Everything since the cursor, each conversation in its order."""
+    """Yield everything since the cursor, each conversation in its order."""
     for conversation in await _conversations(web):
         channel = str(conversation["id"])
         kind = "im" if conversation.get("is_im") else ""
@@ -227,8 +227,8 @@ Place = tuple[str, str]
 
 
 class Mouth:
-    """What we say. It outlives connections: what it knows of sent messages is asked of Slack once
-    for each place.
+    """Sender of our messages. It outlives connections: what it knows of sent messages is asked of
+    Slack once for each place.
     """
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
@@ -377,9 +377,7 @@ def _shared(recent: list[Json], since: str, files: Sequence[OutFile]) -> bool:
 
 
 async def _share(web: AsyncWebClient, session: aiohttp.ClientSession, out: OutgoingMessage) -> None:
-    """Files follow their text as a message of their own: Slack gives a message with files no
-    metadata.
-    """
+    """Send files as a message of their own: Slack gives a message with files no metadata."""
     uploaded: list[dict[str, str | None]] = []
     for file in out.files:
         place = await web.files_getUploadURLExternal(filename=file.name, length=len(file.data))

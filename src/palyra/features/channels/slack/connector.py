@@ -88,7 +88,7 @@ class Slack:
                 await line.close()  # type: ignore[no-untyped-call]
 
     async def display(self, web: AsyncWebClient, user: str) -> str:
-        """What a person is called; asked once for each."""
+        """Return a person's display name; asked once for each."""
         if user not in self._names:
             try:
                 with messages.sending():
@@ -143,7 +143,7 @@ class Slack:
         await self._mouth.replace(self._standing()[0], *_parts(native_id), text)
 
     async def typing(self, conversation: str, *, thread: str = "") -> None:
-        """Slack has no such sign for bots."""
+        """Do nothing: Slack has no such sign for bots."""
 
     async def acknowledge(self, conversation: str, native_id: str, mark: Mark) -> None:
         web = self._standing()[0]
@@ -201,7 +201,7 @@ class Slack:
 
 
 class _Reader:
-    """What one connection brings, one after the other."""
+    """Reader of one connection's events, in sequence."""
 
     def __init__(
         self,
@@ -219,7 +219,7 @@ class _Reader:
         self._cursor = cursors.SlackCursor()
 
     async def begin(self) -> str:
-        """Since when to make up for what was missed: before the first connection, nothing was."""
+        """Return since when to make up for missed messages: none before the first connection."""
         self._cursor = cursors.read(await self._door.recall())
         since = self._cursor.last
         if not since:

@@ -1,5 +1,5 @@
-"""From Slack's events to our messages, and from what goes wrong there to what the core knows.
-Nothing is decided here.
+"""Translation of Slack's events to our messages, and of what goes wrong there to what the core
+knows. Nothing is decided here.
 
 Slack's own way to write: into it for what we say, out of it for what people say.
 
@@ -89,8 +89,8 @@ def sections(markdown: str, *, everyone: bool = False) -> list[str]:
 
 
 def read(text: str) -> str:
-    """What somebody wrote, as they see it. Mentions of people keep their form, which is the only
-    sure one.
+    """Return what somebody wrote, as they see it. Mentions of people keep their form, which is the
+    only sure one.
     """
     text = _MRKDWN_TOKEN.sub(_meant, text)
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
@@ -262,7 +262,7 @@ def missing(scopes: str) -> str:
 
 
 def bid_farewell(reason: str) -> Exception:
-    """What it means that Slack ends a connection."""
+    """Return the error for Slack's reason to end a connection."""
     return (
         ConnectionRefused(_SOCKET)
         if reason == "link_disabled"
@@ -272,7 +272,7 @@ def bid_farewell(reason: str) -> Exception:
 
 @contextmanager
 def sending() -> Iterator[None]:
-    """What goes wrong with a message, said as what it is."""
+    """Translate errors of sending a message into the core's."""
     try:
         yield
     except SlackApiError as error:

@@ -1,5 +1,5 @@
-"""What a Slack channel needs to be set up. Nothing of the library is imported before somebody
-configures one.
+"""Settings of a Slack channel. Nothing of the library is imported before somebody configures
+one.
 """
 
 from palyra.core.errors import InvalidInput, Unavailable

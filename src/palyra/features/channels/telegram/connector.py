@@ -78,7 +78,7 @@ def pause_ms(error: RetryAfter) -> int:
 
 
 def connecting(error: TelegramError) -> Lost | ConnectionRefused:
-    """What went wrong while we ask who we are, or for news."""
+    """Return the error for what went wrong while we ask who we are, or for news."""
     if isinstance(error, InvalidToken):
         return ConnectionRefused(
             "Telegram does not know this token: get one from @BotFather (/token) and store it in"

@@ -1,4 +1,4 @@
-"""What Telegram tells us, as messages: who wrote where, to whom, and with which files.
+"""Telegram's updates as messages: who wrote where, to whom, and with which files.
 
 Ids count per chat there, so a message's name has its chat in it. An edited message is a message of
 its own.
@@ -33,7 +33,7 @@ _INLINE = re.compile(
 
 
 class TextMark(Struct, frozen=True):
-    """Where it is, in UTF-16 units, as Telegram counts."""
+    """Position of the mark in UTF-16 units, as Telegram counts."""
 
     kind: Literal["pre", "code", "bold"]
     offset: int
@@ -212,7 +212,7 @@ def _means_us(message: Message, me: User) -> bool:
 
 
 def _text(message: Message, me: User) -> tuple[str, bool]:
-    """What was written, in our words, and whether it is a command that names us."""
+    """Return what was written, in our words, and whether it is a command that names us."""
     text = message.text or message.caption or _described(message)
     command = _COMMAND.match(text)
     addressed = (
@@ -231,7 +231,7 @@ def _text(message: Message, me: User) -> tuple[str, bool]:
 
 
 def _described(message: Message) -> str:
-    """What is neither text nor a file, in words."""
+    """Describe in words what is neither text nor a file."""
     if message.location is not None:
         return f"[location: {message.location.latitude}, {message.location.longitude}]"
     if message.contact is not None:

@@ -1,4 +1,4 @@
-"""What a Telegram channel needs, without the library: that is imported when one is made."""
+"""Settings of a Telegram channel, without the library: that is imported when one is made."""
 
 from palyra.core.errors import Unavailable
 from palyra.features.channels.contract import Connector, ConnectorKind, ConnectorSettings, Setting

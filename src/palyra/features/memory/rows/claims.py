@@ -1,4 +1,4 @@
-"""What remembered statements are about, so that one that says otherwise is noticed when it is
+"""Subjects of remembered statements, so that one that says otherwise is noticed when it is
 written.
 """
 

@@ -38,7 +38,7 @@ class _Held:
 
 
 class Codes:
-    """For the searches of one process, on any thread."""
+    """Cache of codes for the searches of one process, on any thread."""
 
     def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
         self._most_bytes = most_bytes
@@ -61,8 +61,8 @@ class Codes:
     def distances(
         self, tx: Tx, partition: Partition, signs: "Signs", heavy: "Sequence[Signs]"
     ) -> "NDArray[np.uint16]":
-        """For each slot of a partition in how many signs its vector differs; each of the sets of
-        `heavy` ones counts once more.
+        """Return for each slot of a partition in how many signs its vector differs; each of the
+        sets of `heavy` ones counts once more.
         """
         import numpy as np
 
@@ -134,7 +134,7 @@ class Codes:
             held.changed = max(held.changed, changed)
 
     def _make_room(self, but: int) -> None:
-        """Those in use longest ago go first. The one being asked for stays until it was answered
+        """Evict the least recently used. The one being asked for stays until it was answered
         from.
         """
         for partition in sorted(self._held, key=lambda each: self._held[each].used_ms):

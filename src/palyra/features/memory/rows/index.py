@@ -42,7 +42,7 @@ class Partition(Struct, frozen=True):
 
 
 class IndexEntry(Struct, frozen=True):
-    """What goes into the index about one item."""
+    """Entry of one item in the index."""
 
     slot: int
     counts: Counter[str]
@@ -62,8 +62,8 @@ def at(place: int) -> tuple[int, int]:
 
 
 def visible(tx: Tx, where: Where) -> list[Partition]:
-    """What may be seen from somewhere: the principal's own, and what is for exactly this channel,
-    session and workspace.
+    """Return what may be seen from somewhere: the principal's own, and what is for exactly this
+    channel, session and workspace.
     """
     rows = tx.all(
         f"""SELECT {_COLUMNS} FROM memory_partitions WHERE owner = :owner AND items > 0 AND (scope =
@@ -285,7 +285,7 @@ def remove_vector(tx: Tx, partition: int, slot: int) -> None:
 
 
 def _put_codes(tx: Tx, partition: int, codes: dict[int, bytes]) -> None:
-    """Signs of nothing mean that there is no vector at a slot."""
+    """Store codes; signs of nothing mean that there is no vector at a slot."""
     by_block: dict[int, dict[int, bytes]] = {}
     for slot, code in codes.items():
         by_block.setdefault(slot // SLOTS_PER_BLOCK, {})[slot % SLOTS_PER_BLOCK] = code

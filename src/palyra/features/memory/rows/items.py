@@ -33,7 +33,7 @@ _MOST_PROVENANCE = 64
 
 
 class On(Struct, frozen=True):
-    """Where a change is recorded: on the session's tape if it came from one, else on the
+    """Place where a change is recorded: on the session's tape if it came from one, else on the
     system's.
     """
 
@@ -61,7 +61,7 @@ def find(tx: Tx, owner: str, memory_id: str) -> Item | None:
 
 
 def active(tx: Tx, owner: str, memory_ids: Sequence[str]) -> list[Item]:
-    """Those of these items that are still remembered, in the same order."""
+    """Return those of these items that are still remembered, in the same order."""
     found = [find(tx, owner, each) for each in memory_ids]
     return [item for item in found if item is not None and item.state == "active"]
 
@@ -213,7 +213,7 @@ def _replace(tx: Tx, on: On, rival: Item, item: Item) -> Item:
 
 
 def _doubtful(item: Item, rival: Item) -> Item:
-    """It waits for a person, who may let it take the other one's place."""
+    """Return the item as needing review by a person, who may let it take the other one's place."""
     if item.state != "active":
         return msgspec.structs.replace(item, supersedes=rival.memory_id)
     return msgspec.structs.replace(
@@ -288,7 +288,7 @@ def correct(tx: Tx, on: On, old: Item, new: Item) -> Item:
 
 
 def settle(tx: Tx, on: On, item: Item, state: State, why: str = "") -> Item:
-    """Into another state: accepted, rejected, forgotten."""
+    """Move it into another state: accepted, rejected, forgotten."""
     changed = msgspec.structs.replace(item, state=state, why=why, updated_ms=tx.now_ms)
     if item.state == "active":
         _take_out(tx, item)
@@ -304,7 +304,7 @@ def settle(tx: Tx, on: On, item: Item, state: State, why: str = "") -> Item:
 
 
 def _accept_over(tx: Tx, new: Item) -> None:
-    """What an accepted correction was about becomes history, if it still holds."""
+    """Supersede what an accepted correction was about, if it still holds."""
     rows = tx.all(
         f"SELECT {_COLUMNS} FROM memory_items WHERE memory_id = :id AND state = 'active'",
         id=new.supersedes,
@@ -320,7 +320,7 @@ def _accept_over(tx: Tx, new: Item) -> None:
 
 
 def reinstate(tx: Tx, on: On, old: Item) -> Item:
-    """What was superseded holds again: what took its place was taken back."""
+    """Reinstate a superseded item: what took its place was undone."""
     return settle(tx, on, msgspec.structs.replace(old, superseded_by=""), "active")
 
 
@@ -362,14 +362,14 @@ def expired(tx: Tx, limit: int = 200) -> list[Item]:
 
 
 class Unembedded(Struct, frozen=True):
-    """What is to be looked at to give a spot its vector."""
+    """Views to look at to give a spot its vector."""
 
     spot: int
     views: list[str]
 
 
 def unembedded(tx: Tx, limit: int) -> list[Unembedded]:
-    """What is searched by its words only, oldest first."""
+    """Return what is searched by its words only, oldest first."""
     rows = tx.all(
         """SELECT i.spot, i.text, coalesce((SELECT b.text FROM memory_items b WHERE b.owner =
         i.owner AND b.source = i.source
@@ -453,7 +453,7 @@ def _written(tx: Tx, item: Item) -> MemoryWritten:
 
 
 def _index(tx: Tx, together: Sequence[Item]) -> None:
-    """Items of one owner and one scope, into the index."""
+    """Put items of one owner and one scope into the index."""
     first = together[0]
     partition, slot = index.slots_for(
         tx, first.owner, first.scope, first.scope_value, len(together)

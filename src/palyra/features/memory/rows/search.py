@@ -58,7 +58,7 @@ WORDS_ONLY = "-"
 
 
 class Ranked(Struct, frozen=True):
-    """What stands at a spot of the index, with its score."""
+    """Spot of the index, with its score."""
 
     spot: int
     score: float
@@ -66,7 +66,7 @@ class Ranked(Struct, frozen=True):
 
 
 class Weights(Struct, frozen=True):
-    """How much each part counts. Only a benchmark asks with others, to have the parents beside the
+    """Weights of the parts. Only a benchmark asks with others, to have the parents beside the
     child.
     """
 
@@ -153,8 +153,8 @@ def rank(
     weights: Weights | None = None,
     table: str = ITEMS,
 ) -> list[Ranked]:
-    """Where the best of these partitions stand, best first. `table` has what is known about a
-    spot.
+    """Return where the best of these partitions stand, best first. `table` has what is known about
+    a spot.
     """
     weights = weights or Weights()
     row = _Row([each for each in partitions if each.next_slot], table)
@@ -236,8 +236,8 @@ def _parts(each: _Seen, now_ms: int) -> ScoreParts:
 
 
 def _words(tx: Tx, row: _Row, question: str) -> "Floats":
-    """For every slot how much of the question's worth in words it has; 1 is all of it in an item of
-    average length.
+    """Return for every slot how much of the question's worth in words it has; 1 is all of it in an
+    item of average length.
     """
     import numpy as np
 
@@ -321,7 +321,7 @@ def _cosines(tx: Tx, spots: list[int], vector: "Floats") -> "Floats":
 
 
 def _load(tx: Tx, row: _Row, spots: list[int]) -> list[_Seen]:
-    """Those that are to be considered: not expired, still valid."""
+    """Load those that are to be considered: not expired, still valid."""
     length = "length(text)" if row.table == ITEMS else "size"
     rows = tx.all(
         f"""SELECT spot, source, place, confidence_bps, valid_from_ms, created_ms, embedded_by,
@@ -345,7 +345,7 @@ def _load(tx: Tx, row: _Row, spots: list[int]) -> list[_Seen]:
 
 
 def _damped(size: int) -> float:
-    """Long texts have many words: they would crowd out the short one that holds the answer."""
+    """Return a text's damping: long ones have many words and would crowd out a short one."""
     return 1.0 if size <= _LONG else 1 / (1 + _DAMPING * math.log(size / _LONG))
 
 

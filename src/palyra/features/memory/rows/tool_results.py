@@ -1,5 +1,5 @@
-"""What tools returned, as text that can be found: an identifier, an amount or a path that a later
-call needs stands in a result that may be condensed by then.
+"""Results of tools, as text that can be found: an identifier, an amount or a path that a later call
+needs stands in a result that may be condensed by then.
 
 The rule: a result is found in its own words, those of a large one in its artifact, and by the tool
 and the arguments of the call. What a search gave back is not found once more.

@@ -1,5 +1,5 @@
-"""What was said in sessions, made findable: passages of inputs, answers and what tools returned, by
-their words at once and by their meaning later.
+"""Index of what was said in sessions: passages of inputs, answers and what tools returned, by their
+words at once and by their meaning later.
 
 The rule: a principal's passages are a partition of their own, so nobody else's words move a rank,
 and each keeps the label of what it was made from, so quoting it elsewhere does not make it any more

@@ -52,7 +52,7 @@ class Outcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def of(entries: Iterable[Entry], run_id: str, after: int = 0) -> Outcome:
-    """Of the entries of one run behind a position."""
+    """Return the outcome of one run's entries behind a position."""
     replies: list[ModelReplied] = []
     # Every call that was sent costs, whatever came of it.
     billed: list[ModelReplied | ModelFailed] = []
@@ -110,7 +110,7 @@ _PATIENCE_S = 60.0
 
 
 class ComparedRuns(Struct, frozen=True, kw_only=True):
-    """Both from the same entry on."""
+    """Two runs from the same entry on."""
 
     fork: Forked
     original: Outcome

@@ -85,7 +85,7 @@ def rewind(
 
 
 def _check(planned: Rewound, *, stop: bool, skip: bool) -> None:
-    """What would be refused is said before anybody is asked."""
+    """Raise what would be refused before anybody is asked."""
     if planned.running and not stop:
         raise Conflict(
             "a run works or waits in this session: wait for it, or add --stop", runs=planned.running

@@ -1,5 +1,5 @@
-"""What a replayed entry must have in common with the recorded one: everything but what is named
-here, each with its reason.
+"""Comparison of a replayed entry with the recorded one: all must be equal but what is named here,
+each with its reason.
 """
 
 from typing import Any

@@ -1,5 +1,5 @@
-"""Leads a replay: lets the loop write, and brings what came from outside at the positions at which
-it came.
+"""Director of a replay: lets the loop write, and brings what came from outside at the positions at
+which it came.
 
 The rule: at every position it is known from the recorded tape whose turn it is. Steps of the loop
 wait here as long as something from outside is due before them; whoever stands in for the world
@@ -48,7 +48,7 @@ class Loop(asyncio.SelectorEventLoop):
 
 
 class Runtime(Protocol):
-    """What is replaced as a whole where the daemon was started again."""
+    """Parts that are replaced as a whole where the daemon was restarted."""
 
     def on_commit(self, appended: list[Appended]) -> None: ...
 
@@ -134,7 +134,7 @@ class Director:
         await future
 
     async def never(self) -> Any:
-        """What was going on here was stopped: so it will be."""
+        """Wait forever: what was going on here was stopped, so it will be."""
         await self.reach(_NEVER)
 
     async def interrupted(self, run_id: str, seq: int) -> Any:
@@ -200,7 +200,7 @@ class Director:
         return differ(entry.seq, recorded.event, entry.event)
 
     async def lead(self) -> None:
-        """Until the recorded tape ends, something differs, or nothing moves any more."""
+        """Lead until the recorded tape ends, something differs, or nothing moves any more."""
         self._start()
         while self.head < self.script.last and self.difference is None:
             if self._is_over():
@@ -375,8 +375,8 @@ class Director:
         return found
 
     async def _restart(self, unit: Unit) -> None:
-        """As a crash: everything that was going on is gone, and what is on the tape is found
-        again.
+        """Restart as after a crash: everything that was going on is gone, and what is on the tape
+        is found again.
         """
         assert self._door is not None
         self._door.dead = True

@@ -175,7 +175,7 @@ def _called(call: Call) -> ModelCall:
 
 
 class RecordedWaits:
-    """Waits for a provider where the recorded run did."""
+    """Double that waits for a provider where the recorded run did."""
 
     def __init__(self, director: Director) -> None:
         self._director = director
@@ -256,7 +256,7 @@ class RecordedModels(Models):
         return ModelRoute(targets=(Target("recorded", "none", 128_000),), reason="")
 
     def _plans_before(self) -> Iterator[tuple[str, ...]]:
-        """Who was to be asked in this run so far, by its plans, the newest first."""
+        """Yield who was to be asked in this run so far, by its plans, the newest first."""
         script, run_id = self._director.script, self._director.run_id
         for number in range(self._director.head - 1, -1, -1):
             entry = script.entries[number]
@@ -269,7 +269,7 @@ class RecordedModels(Models):
         return next((name for name in names if name.startswith(provider + "/")), f"{provider}/")
 
     def _elsewhere(self) -> Iterator[str]:
-        """Who was asked when the first failed, and who could have been."""
+        """Yield who was asked when the first failed, and who could have been."""
         for entry in self._director.script.after(self._director.head, self._director.run_id):
             if isinstance(entry.event, RoutePlanned):
                 yield from (f"{entry.event.provider}/{entry.event.model}", *entry.event.fallbacks)
@@ -291,7 +291,7 @@ class RecordedModels(Models):
 
 
 class RecordedSpending(Spending):
-    """Costs nothing, and asks for more where the recorded run asked."""
+    """Spending that costs nothing, and asks for more where the recorded run asked."""
 
     records = False
 
@@ -344,8 +344,8 @@ class RecordedSpending(Spending):
 
 
 def failure(failed: RunFailed) -> Exception:
-    """What ended a run, as far as the tape says it: an error of ours by its code, or a defect by
-    its name.
+    """Return what ended a run, as far as the tape says it: an error of ours by its code, or a
+    defect by its name.
     """
     message, _, _ = failed.message.rpartition(" (")
     if failed.reason == "internal":

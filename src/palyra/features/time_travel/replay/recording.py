@@ -110,7 +110,7 @@ def _entries(tx: Tx, tape_id: str, last: int) -> Iterator[Entry]:
 
 
 def _range(own: tuple[Entry, ...], run_id: str) -> tuple[int, int]:
-    """Where a run's replay begins, which is where nothing was at work, and where it ends."""
+    """Return where a run's replay begins, which is where nothing was at work, and where it ends."""
     first = next(entry.seq for entry in own if entry.run_id == run_id)
     last = next(
         (entry.seq for entry in own if entry.run_id == run_id and entry.kind in _ENDS), len(own)
@@ -249,7 +249,7 @@ def _check_chain(part: Tape) -> None:
 
 
 def parent_of(entries: Iterable[Entry], tape_id: str) -> SessionBranched | None:
-    """Where a tape comes from, if it is a branch."""
+    """Return where a tape comes from, if it is a branch."""
     for entry in entries:
         if entry.kind == "session.branched":
             event = events.decode(bytes(entry.event))
@@ -260,7 +260,7 @@ def parent_of(entries: Iterable[Entry], tape_id: str) -> SessionBranched | None:
 
 
 def title(recording: Recording) -> str:
-    """What was asked, in a few words, for listings."""
+    """Return what was asked, in a few words, for listings."""
     said = (events.decode(bytes(entry.event)) for entry in recording.own[recording.first - 1 :])
     text = next((event.text for event in said if isinstance(event, InputReceived)), "")
     return sessions.title_from(text)

@@ -151,7 +151,7 @@ async def _end_everything() -> None:
 
 
 async def _prefill(db: Database, recording: Recording, script: RecordedScript) -> None:
-    """What was there before: ancestors, earlier entries, artifacts, wider yeses."""
+    """Restore what was there before: ancestors, earlier entries, artifacts, grants."""
     for part in recording.tapes[:-1]:
         own = RecordedScript(
             msgspec.structs.replace(recording, tapes=(part,), last=len(part.entries))
@@ -246,7 +246,7 @@ class _World:
 
 
 class _Outside:
-    """What the prompt took from outside the tape, as of the next time that something is
+    """Parts of the prompt from outside the tape, as of the next time that something is
     assembled.
     """
 
@@ -287,7 +287,7 @@ class _Projects(ProjectFiles):
 
 
 class _Recalling(Recalling):
-    """What was remembered then, as far as it is remembered now."""
+    """Recall of what was remembered then, as far as it is remembered now."""
 
     def __init__(self, director: Director, recording: Recording) -> None:
         self._director = director
@@ -319,7 +319,7 @@ class _Recalling(Recalling):
 
 
 class _Compacting(Compacting):
-    """What was condensed comes from the tape: here the loop waits until it has come."""
+    """Compaction from the tape: here the loop waits until the recorded one has come."""
 
     def __init__(self, director: Director) -> None:
         self._director = director
@@ -344,7 +344,7 @@ class _Compacting(Compacting):
 
 
 class _Assembler(Assembler):
-    """Assembles when the tape had come as far as it had then."""
+    """Assembler that works when the tape had come as far as it had then."""
 
     everything = True
 
@@ -355,7 +355,7 @@ class _Assembler(Assembler):
         self._shown: InputAssembled | None = None
 
     def _options(self, run: RunProgress, target: Target) -> CallOptions:
-        """What the model was told then, whatever the settings say now."""
+        """Return what the model was told then, whatever the settings say now."""
         return self._told
 
     def _fits(self, target: Target) -> bool:
@@ -364,7 +364,7 @@ class _Assembler(Assembler):
     def _offer_within(
         self, conversation: Conversation, run: RunProgress, target: Target
     ) -> OfferedTools:
-        """What was offered then, whatever words ask for now."""
+        """Return what was offered then, whatever words ask for now."""
         shown = self._shown
         names = shown.offered if shown is not None else ()
         return small_offer.offered_again(self._tools, names, self._said().get("tools", ""))

@@ -85,8 +85,8 @@ class RecordedEntry:
 
 @dataclass(slots=True, frozen=True)
 class Unit:
-    """Something from outside that is due at a position: how to do it, and the last entry that comes
-    of it.
+    """Unit from outside that is due at a position: how to do it, and the last entry that comes of
+    it.
     """
 
     how: Literal["feed", "answer", "cancel", "restart", "time"]
@@ -132,7 +132,7 @@ class RecordedScript:
         return None
 
     def clock_changed(self, seq: int) -> RunClockChanged | None:
-        """What the clock did before the entry behind this position."""
+        """Return what the clock did before the entry behind this position."""
         entry = self.at(seq + 1)
         return (
             entry.event if entry is not None and isinstance(entry.event, RunClockChanged) else None
@@ -146,8 +146,8 @@ class RecordedScript:
         return None
 
     def unit(self, seq: int) -> Unit | None:
-        """What has to be done from outside so that the entry at this position comes about; None if
-        the loop does it.
+        """Return what has to be done from outside so that the entry at this position comes about;
+        None if the loop does it.
         """
         while self.clock_changed(seq - 1) is not None:
             # It comes with the entry behind it, whoever brings that about.
@@ -246,8 +246,8 @@ class RecordedScript:
         return last
 
     def untold(self, head: int, outcome: RecordedEntry) -> int:
-        """Behind which entry a model call may end: what was assembled for a later turn may be told
-        together with its outcome.
+        """Return behind which entry a model call may end: what was assembled for a later turn may
+        be told together with its outcome.
         """
         for entry in self.entries[head : outcome.seq - 1]:
             if entry.run_id == outcome.run_id and isinstance(entry.event, InputAssembled):

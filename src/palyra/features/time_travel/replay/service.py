@@ -118,7 +118,7 @@ _REMEMBERED = 256
 
 
 class RunReplay(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How far the replay of a run is. `problem`: why it could not be replayed."""
+    """Progress of a run's replay. `problem`: why it could not be replayed."""
 
     run_id: str
     state: Literal["running", "done", "failed"]

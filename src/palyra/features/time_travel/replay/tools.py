@@ -86,7 +86,7 @@ class RecordedCalls:
         return replied.calls if isinstance(replied, ModelReplied) else ()
 
     def proposals(self) -> list[Proposal]:
-        """Of the last reply, in the model's order."""
+        """Return the proposals of the last reply, in the model's order."""
         script, wanted = self.director.script, {call.id for call in self.reply()}
         since = script.before(self.director.head, self.director.run_id, "model.replied")
         found = []
@@ -156,7 +156,7 @@ class StandIn:
         self._calls = calls
 
     def scope(self, arguments: object, workspace: str) -> Scope:
-        """Called on a thread of its own, so it may wait: for a rule that policy was told of."""
+        """Return the scope, on a thread of its own: it may wait for a rule told to policy."""
         found = self._calls.proposed(self.spec.name, _plain(arguments))
         if found is None:
             return Scope(workspace=workspace)
@@ -219,8 +219,8 @@ class StandIn:
         return self._result(finished.event)
 
     def _doubted(self, context: CallContext) -> int:
-        """Where it was settled that nobody knew what came of this attempt, though the daemon had
-        not stopped: a worker was lost.
+        """Return where it was settled that nobody knew what came of this attempt, though the daemon
+        had not stopped: a worker was lost.
         """
         for entry in self._calls.director.script.after(self._calls.director.head, context.run_id):
             event = entry.event
@@ -360,7 +360,7 @@ class RecordedCatalogue(Catalogue):
         return Foreign(self._remembered(schema), self._calls, RecordedArguments)
 
     def _remembered(self, schema: ToolSchema) -> ToolSpec:
-        """What a tool from elsewhere declared, as far as a call of it says."""
+        """Return what a tool from elsewhere declared, as far as a call of it says."""
         spec = ToolSpec(
             name=schema.name,
             description=schema.description,
@@ -394,7 +394,7 @@ def _schema(spec: ToolSpec) -> ToolSchema:
 
 
 class RecordedPolicy:
-    """Decides as it was decided. What it is asked stands on the tape and is compared there."""
+    """Policy that decides as recorded. What it is asked is on the tape and is compared there."""
 
     def __init__(self, calls: RecordedCalls) -> None:
         self._calls = calls
@@ -447,7 +447,7 @@ class RecordedPolicy:
 
 
 class RecordedSpawning:
-    """Starts nobody; puts on the tape what was put there when subagents were started."""
+    """Double that starts nobody; it puts on the tape what starting subagents put there."""
 
     def __init__(self, director: Director) -> None:
         self._director = director
@@ -470,7 +470,7 @@ class RecordedSpawning:
 
 
 class RecordedCheckpoints(Checkpoints):
-    """Takes nothing and puts nothing back; says what was said."""
+    """Double that takes nothing and puts nothing back; says what was said."""
 
     def __init__(self, director: Director) -> None:
         super().__init__(b"")

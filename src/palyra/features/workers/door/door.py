@@ -1,8 +1,8 @@
-"""Where workers come in: one port, TLS 1.3 only. Who has a certificate of ours is let in as that
-worker; who has none can enrol.
+"""Door of workers: one port, TLS 1.3 only. Who has a certificate of ours is let in as that worker;
+who has none can enrol.
 
-What happens to whoever comes to be a worker, whatever it came by: who it is and what it may say.
-Every refusal is recorded.
+Reception of whoever comes to be a worker, by any transport: who it is and what it may say. Every
+refusal is recorded.
 """
 
 import asyncio
@@ -201,7 +201,7 @@ class WorkerListener:
     async def _meet(
         self, connection: socket.socket, address: str
     ) -> tuple[MessageLink, bytes] | None:
-        """TLS, with a certificate of ours, with none, or not at all."""
+        """Meet a peer by TLS, with a certificate of ours, with none, or not at all."""
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader(limit=128 << 10)
         protocol = asyncio.StreamReaderProtocol(reader)

@@ -27,7 +27,7 @@ class Carrier(Protocol):
     """Bytes in and out, in order."""
 
     async def read(self, most: int) -> bytes:
-        """Empty when the peer is gone."""
+        """Read bytes; empty when the peer is gone."""
         ...
 
     def write(self, data: bytes) -> None: ...
@@ -53,7 +53,7 @@ class MessageLink:
         self.address = address
 
     def admit(self) -> None:
-        """It is known who this is: its messages may be as large as any."""
+        """Admit a known peer: its messages may be as large as any."""
         self._frames.most = MOST_FRAME
 
     def post(self, message: Down) -> None:
@@ -91,8 +91,8 @@ class MessageLink:
         return from_worker(body)
 
     async def _pay(self, cost: float) -> None:
-        """Whoever says too much is not read for a while, and nobody has the event loop for longer
-        than a turn.
+        """Limit the rate: a peer that says too much is not read for a while, and none has the event
+        loop for longer than a turn.
         """
         self._turn += cost
         wait = self._meter.spend(cost)

@@ -76,7 +76,7 @@ class StreamCarrier(QuicConnectionProtocol):
         return self.quic.unsent(STREAM)
 
     def close(self, *_: Any, **__: Any) -> None:
-        """What was written last may still leave; then the connection is over."""
+        """Close the connection; what was written last may still leave."""
         if not self._over:
             self._over = True
             self._loop.call_soon(self._end)
@@ -116,7 +116,7 @@ class StreamCarrier(QuicConnectionProtocol):
                 self.ended()
 
     def opened(self) -> None:
-        """Something came."""
+        """Note that something came."""
 
     def ended(self) -> None:
         """The connection is over."""
@@ -128,7 +128,7 @@ _MOST = 1_024
 
 
 class _Full(Exception):
-    """No more connections, of all or of one place."""
+    """Error: no more connections, of all or of one place."""
 
 
 class _Came(StreamCarrier):
@@ -152,7 +152,7 @@ class _Came(StreamCarrier):
 
 
 class QuicDoor(MeteredServer):
-    """Beside the door by TLS, with the same reception. Enrolling is done there."""
+    """Door by QUIC, beside the one by TLS, with the same reception. Enrolling is done there."""
 
     def __init__(self, reception: Reception, certificate: str) -> None:
         settings = QuicConfiguration(

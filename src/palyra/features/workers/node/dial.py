@@ -103,7 +103,7 @@ async def dial(host: str, port: int, context: ssl.SSLContext) -> DaemonConnectio
 
 
 def trusting(authority: str) -> ssl.SSLContext:
-    """For a daemon with a certificate of this authority (PEM)."""
+    """Return a context for a daemon with a certificate of this authority (PEM)."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     try:

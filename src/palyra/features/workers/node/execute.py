@@ -72,8 +72,8 @@ class Contents:
         return path.read_bytes()
 
     def put(self, content: bytes) -> None:
-        """Not synced: what a power cut destroys is asked for again, because its digest is looked
-        at.
+        """Store it, not synced: what a power cut destroys is asked for again, because its digest is
+        looked at.
         """
         known = digest(content)
         # Several calls may make or get the same content at once.
@@ -173,7 +173,7 @@ class Doing:
         return (await self._sandbox.probe()).tier
 
     async def do(self, assign: Assign, progress: Callable[[str], None]) -> Finished:
-        """From the assignment to its durable result. A cancel is a result too."""
+        """Do an assignment to its durable result. A cancel is a result too."""
         try:
             (tool, arguments, workspace), stopped = await _whole(everyday.run(self._begin, assign))
         except (PalyraError, OSError) as error:

@@ -24,7 +24,7 @@ _UNUSED_S = 30 * 86_400
 
 
 class Identity(Struct, frozen=True, kw_only=True):
-    """Which worker this is, and where its daemon is. `instance` names this folder."""
+    """Identity of a worker, and where its daemon is. `instance` names this folder."""
 
     name: str
     host: str
@@ -40,7 +40,7 @@ class Home:
 
     @property
     def certificate(self) -> Path:
-        """With its key, in one file: they are there together or not at all."""
+        """Return the file with certificate and key: they are there together or not at all."""
         return self.state / "certificate.pem"
 
     @property
@@ -116,7 +116,7 @@ class Home:
 
     @property
     def _key(self) -> Path:
-        """Of a folder from before keys and certificates were kept together."""
+        """Return the key of a folder from before keys and certificates were kept together."""
         return self.state / "key.pem"
 
     def session(self, session_id: str) -> str:

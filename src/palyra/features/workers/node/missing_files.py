@@ -15,7 +15,7 @@ _MOST_PIECES = 64
 
 
 class MissingFiles:
-    """Takes files in as they come, and hands each call over when it has all of its own."""
+    """Receiver of files, which hands each call over when it has all of its own."""
 
     def __init__(
         self,
@@ -79,8 +79,8 @@ class MissingFiles:
                         self._begin(assign)
 
     def _not_kept(self, digest: str, error: OSError) -> None:
-        """There is no room for what a call needs: it was not begun, and that is all there is to
-        tell of it.
+        """Give up calls whose files have no room: they were not begun, and that is all there is to
+        tell of them.
         """
         log.error("a content could not be kept: %s", error)
         for assign in list(self._calls.values()):

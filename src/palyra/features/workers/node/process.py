@@ -20,7 +20,7 @@ async def run(
     quic: bool = False,
     rehearsal: bool = False,
 ) -> None:
-    """Until it is told to end, or turned away for good, which is a PalyraError."""
+    """Run until told to end, or turned away permanently, which is a PalyraError."""
     home = Home(folder)
     home.identity()
     home.make()

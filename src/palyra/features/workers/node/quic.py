@@ -19,7 +19,7 @@ _IDLE_S = 60.0
 
 
 class Dialled(StreamCarrier):
-    """With its socket, which is given up when the connection is over."""
+    """Connection with its socket, which is given up when the connection is over."""
 
     def ended(self) -> None:
         if self._transport is not None:

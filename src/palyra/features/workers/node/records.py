@@ -1,10 +1,9 @@
-"""What a worker must not forget when it is killed: that it began a call, what takes it back, what
+"""Records that a worker must not lose when it is killed: that it began a call, what undoes it, what
 came of it.
 
 The rule: a call is written down before it begins, and its result before it is told. A call that was
 written down and has no result when the worker starts again was lost on the way; one that was not
-written down was never begun. What takes a call back outlives it for a while, so that it can be
-undone.
+written down was never begun. What undoes a call outlives it for a while.
 """
 
 import time
@@ -70,7 +69,7 @@ class Records:
         )
 
     def begin(self, record: CallRecord, checkpoint: bytes) -> None:
-        """Blocks until it is on disk."""
+        """Record that it begins. Blocks until that is on disk."""
         if checkpoint:
             # An attempt that was taken back is another one's now.
             self._path(record.call_id, "undone").unlink(missing_ok=True)
@@ -80,14 +79,14 @@ class Records:
         self._known[record.call_id] = record
 
     def finish(self, finished: Finished) -> None:
-        """Blocks until it is on disk."""
+        """Record its result. Blocks until that is on disk."""
         record = msgspec.structs.replace(self._known[finished.call_id], state="finished")
         home.write(self._path(finished.call_id, "result"), msgspec.msgpack.encode(finished))
         home.write(self._path(finished.call_id, "json"), msgspec.json.encode(record))
         self._known[finished.call_id] = record
 
     def results(self) -> list[Finished]:
-        """Everything that the daemon has not said is settled."""
+        """Return every result that the daemon has not said is settled."""
         found = []
         for record in self._known.values():
             if record.state == "finished":
@@ -117,7 +116,7 @@ class Records:
             self._make_room()
 
     def undone(self, call_id: str) -> tuple[FileChange, ...] | None:
-        """What taking it back has changed, if somebody has asked for that before."""
+        """Return what undoing it has changed, if somebody has asked for that before."""
         try:
             return msgspec.json.decode(
                 self._path(call_id, "undone").read_bytes(), type=tuple[FileChange, ...]
@@ -126,8 +125,8 @@ class Records:
             return None
 
     def undo(self, call_id: str, changes: tuple[FileChange, ...]) -> None:
-        """It is being taken back. Blocks until that is on disk: who asks again gets the same
-        answer.
+        """Record that it is being undone. Blocks until that is on disk: who asks again gets the
+        same answer.
         """
         home.write(self._path(call_id, "undone"), msgspec.json.encode(changes))
 

@@ -65,7 +65,7 @@ class _Asked(Struct):
 
 
 async def ask(line: DaemonConnection, folder: Home, clock: Clock, in_ms: int) -> None:
-    """When it is time, and then until there is an answer."""
+    """Ask when it is time, and then until there is an answer."""
     await clock.sleep(in_ms)
     while True:
         line.post(Renew(request=await everyday.run(_request, folder)))

@@ -152,12 +152,12 @@ class Worker:
         asyncio.get_running_loop().call_later(_LAST_WORDS_S, self._give_up)
 
     def _give_up(self) -> None:
-        """Whatever the daemon has not confirmed by now is told at the next start."""
+        """Give up waiting: what the daemon has not confirmed by now is told at the next start."""
         self._ended = True
         self._changed.set()
 
     async def run(self) -> None:
-        """Until it is told to leave, or turned away for good, which is a PalyraError."""
+        """Run until told to leave, or turned away permanently, which is a PalyraError."""
         unknown = set(self._offered) - {spec.name for spec in self._doing.catalogue.specs()}
         if unknown:
             known = ", ".join(spec.name for spec in self._doing.catalogue.specs())
@@ -266,7 +266,7 @@ class Worker:
         self._changed.set()
 
     def _trouble(self, message: str) -> None:
-        """Said once, however often it is tried again."""
+        """Report trouble once, however often it is tried again."""
         log.info("not connected: %s", message)
         if message != self._said:
             self._said = message
