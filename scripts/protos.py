@@ -123,7 +123,9 @@ class Writer:
         return found
 
     def _joined(self, file: str, texts: list[str]) -> str:
-        words = set(re.findall(r"\w+", "\n".join(texts)))
+        # A comment that has the name of a message in it needs no import.
+        code = re.sub(r"//.*", "", "\n".join(texts))
+        words = set(re.findall(r"\w+", code))
         needed = {self._file[word] for word in words & self._file.keys()} - {file} | (
             {"options"} if "option" in words else set()
         )

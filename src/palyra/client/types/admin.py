@@ -21,7 +21,7 @@ __all__ = [
 
 
 class ConfigReloaded(Struct, frozen=True, kw_only=True):
-    """Which changed settings are in force now, and which need a restart."""
+    """Result of a reload: which changed settings are in force now, and which need a restart."""
 
     live: tuple[str, ...]
     after_restart: tuple[str, ...]
@@ -99,7 +99,7 @@ class Trial(Struct, frozen=True, kw_only=True):
 
 
 class FoundModel(Struct, frozen=True, kw_only=True):
-    """What a server says of one of its models; None and 0: it does not say."""
+    """Facts that a server reports of one of its models; None and 0: unknown."""
 
     name: str
     context_tokens: int = 0

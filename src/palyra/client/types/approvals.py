@@ -53,8 +53,8 @@ class ApprovalPage(Struct, frozen=True, kw_only=True):
 
 
 class ApprovalPreview(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What would run, whole, and what policy says of it now: `ask` may be approved, `deny` may
-    not.
+    """Preview of all that would run, and what policy says of it now: `ask` may be approved, `deny`
+    may not.
     """
 
     preview: Preview
@@ -73,7 +73,7 @@ class PastCall(Struct, frozen=True, kw_only=True):
 
 
 class PastCalls(Struct, frozen=True, kw_only=True):
-    """What a grant would have covered in the recorded past: all calls, those that asked, and the
+    """Calls of the recorded past that a grant would have covered: all, those that asked, and the
     last of them.
     """
 
@@ -99,7 +99,7 @@ class AnsweredGroup(Struct, frozen=True, kw_only=True):
 
 
 class GrantUse(Struct, frozen=True, kw_only=True):
-    """How often a grant was used, and when last."""
+    """Use of a grant: how often, and when last."""
 
     calls: int
     last_ms: int

@@ -36,8 +36,8 @@ class CheckedBackup(Struct, frozen=True, kw_only=True):
 
 
 class BackupStatus(Struct, frozen=True, kw_only=True):
-    """How the last backup and the last drill went. `problem` is why the last try failed, with
-    `failures` tries in a row.
+    """Outcome of the last backup and the last drill. `problem` is why the last try failed, after
+    `failures` failed tries in a row.
     """
 
     last: MadeBackup | None = None

@@ -54,7 +54,7 @@ class ConnectionStatus(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Rules(Struct, frozen=True, kw_only=True):
-    """What one channel lets in. Senders are named by their handle."""
+    """Admission rules of one channel. Senders are named by their handle."""
 
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
@@ -101,8 +101,8 @@ class Setting(Struct, frozen=True, kw_only=True):
 
 
 class KindInfo(Struct, frozen=True, kw_only=True):
-    """What a kind of channel needs: its settings, the permissions on its platform, and how to set
-    it up.
+    """Requirements of a kind of channel: its settings, the permissions on its platform, and how to
+    set it up.
     """
 
     name: str
@@ -349,7 +349,7 @@ class Decision(Struct, frozen=True, kw_only=True):
 
 
 class ShapesPreview(Struct, frozen=True, kw_only=True):
-    """What would become of a message, and as whom and where its sender would be heard."""
+    """Preview of a message's routing, and as whom and where its sender would be heard."""
 
     decision: Decision
     principal: str
@@ -359,7 +359,7 @@ class ShapesPreview(Struct, frozen=True, kw_only=True):
 
 
 class Me(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Who the agent is on the platform. `names` are what people write to mention it, as
+    """The agent's identity on the platform. `names` are what people write to mention it, as
     `@palyra`.
     """
 

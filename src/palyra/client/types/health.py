@@ -39,7 +39,7 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
 
 
 class Repair(Struct, frozen=True, kw_only=True):
-    """What was done about one check."""
+    """Outcome of repairing one check."""
 
     id: str
     title: str
@@ -48,7 +48,7 @@ class Repair(Struct, frozen=True, kw_only=True):
 
 
 class Repaired(Struct, frozen=True, kw_only=True):
-    """What was done, and how everything is afterwards."""
+    """Repairs that were made, and all checks afterwards."""
 
     ok: bool
     repairs: list[Repair]
@@ -56,7 +56,7 @@ class Repaired(Struct, frozen=True, kw_only=True):
 
 
 class Healing(Struct, frozen=True, kw_only=True):
-    """How watchful the daemon is. Times are how long something may be silent before it counts as
+    """Settings of the watchdog. Times are how long something may be silent before it counts as
     stuck.
     """
 
@@ -73,7 +73,7 @@ class Healing(Struct, frozen=True, kw_only=True):
 
 
 class Watching(Struct, frozen=True, kw_only=True):
-    """How watchful the daemon is, and when it looked last."""
+    """Settings of the watchdog, and when it looked last."""
 
     settings: Healing
     looked_ms: int
@@ -147,6 +147,6 @@ class NoticeList(Struct, frozen=True, kw_only=True):
 
 
 class MarkedRead(Struct, frozen=True, kw_only=True):
-    """How many were unread."""
+    """Number of notices that were unread."""
 
     marked: int

@@ -49,8 +49,8 @@ class Bad(Struct, frozen=True, kw_only=True):
 
 
 class Voucher(Struct, frozen=True, kw_only=True):
-    """Who vouches, and for how many entries: 0 if for none. `time_ms` is 0 if the checkpoint is
-    not stored here.
+    """Voucher for a number of entries: 0 if for none. `time_ms` is 0 if the checkpoint is not
+    stored here.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Voucher(Struct, frozen=True, kw_only=True):
 
 
 class Vouched(Struct, frozen=True, kw_only=True):
-    """How far the journal is proven, and by whom. `newer` entries are held by the chain alone.
+    """Proof of the journal: how far, and by whom. `newer` entries are held by the chain alone.
     `vouchers` are the own key, each witness and each anchor that can be read.
     """
 
@@ -139,8 +139,8 @@ class CheckpointState(Struct, frozen=True, kw_only=True):
 
 
 class InclusionProof(Struct, frozen=True, kw_only=True):
-    """That an entry stands at its position among the first `size`. `checkpoint` is signed for that
-    size, or empty if none was.
+    """Proof that an entry stands at its position among the first `size`. `checkpoint` is signed for
+    that size, or empty if none was.
     """
 
     position: int
@@ -153,7 +153,7 @@ class InclusionProof(Struct, frozen=True, kw_only=True):
 
 
 class ConsistencyProof(Struct, frozen=True, kw_only=True):
-    """That the first `old` of `size` entries are the same as they were when there were `old`."""
+    """Proof that the first `old` of `size` entries are the same as when there were `old`."""
 
     old: int
     size: int
@@ -163,7 +163,7 @@ class ConsistencyProof(Struct, frozen=True, kw_only=True):
 
 
 class Disclosure(Struct, frozen=True, kw_only=True):
-    """What is wanted: a session, a run, or positions from `first` to `last`. `without` are
+    """Scope of a bundle: a session, a run, or positions from `first` to `last`. `without` are
     positions whose bodies are left out, `bodies` leaves out all if it is false.
     """
 
@@ -298,8 +298,8 @@ class Old(Struct, frozen=True, kw_only=True):
 
 
 class Archived(Struct, frozen=True, kw_only=True):
-    """What was put away, or would be. `bytes` is what it took in the database, `sealed_bytes` what
-    the segments take.
+    """Result of sealing, or its preview. `bytes` is what it took in the database, `sealed_bytes`
+    what the segments take.
     """
 
     dry_run: bool

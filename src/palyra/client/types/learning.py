@@ -25,7 +25,7 @@ class CandidateList(Struct, frozen=True, kw_only=True):
 
 
 class Threshold(Struct, frozen=True, kw_only=True):
-    """In basis points. `auto_bps` above 10,000: never by itself."""
+    """Threshold in basis points. `auto_bps` above 10,000: never automatic."""
 
     review_bps: int
     auto_bps: int = 10001

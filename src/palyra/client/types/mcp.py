@@ -59,7 +59,7 @@ class ServerList(Struct, frozen=True, kw_only=True):
 
 
 class SavedMcpServer(Struct, frozen=True, kw_only=True):
-    """How it is, `GET /v1/mcp` tells: a server takes a moment to start."""
+    """Name of a saved server. `GET /v1/mcp` has its state: a server takes a moment to start."""
 
     name: str
 

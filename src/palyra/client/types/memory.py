@@ -74,7 +74,7 @@ class Searched(Struct, frozen=True, kw_only=True):
 
 
 class MemoryStatus(Struct, frozen=True, kw_only=True):
-    """How many items there are in each state, and how meanings are searched."""
+    """Status of memory: how many items are in each state, and how meanings are searched."""
 
     counts: dict[Literal["active", "forgotten", "rejected", "review", "superseded"], int]
     not_embedded: int
@@ -82,7 +82,7 @@ class MemoryStatus(Struct, frozen=True, kw_only=True):
 
 
 class Imported(Struct, frozen=True, kw_only=True):
-    """How many were taken; how many of those said what was known, and how many wait for a look."""
+    """Counts of an import: taken items; of those, how many said what was known or need review."""
 
     taken: int
     merged: int
@@ -90,7 +90,7 @@ class Imported(Struct, frozen=True, kw_only=True):
 
 
 class NewMemory(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Something to remember. `source` and `place` say where it was said: items next to each other
+    """New item to remember. `source` and `place` say where it was said: items next to each other
     there help to find each other.
     """
 

@@ -49,7 +49,7 @@ class Rule(Struct, frozen=True, kw_only=True):
 
 
 class SourcesProblem(Struct, frozen=True, kw_only=True):
-    """What is wrong, where, and what to do. Line 0 means the file as a whole."""
+    """Problem in a policy, its place, and its fix. Line 0 means the file as a whole."""
 
     file: str
     line: int
@@ -91,8 +91,8 @@ class Explanation(Struct, frozen=True, kw_only=True):
 
 
 class Reloaded(Struct, frozen=True, kw_only=True):
-    """What a reload did, by policy id. With problems nothing changed and `version` is the one still
-    in force.
+    """Result of a reload, by policy id. With problems nothing changed and `version` is the one
+    still in force.
     """
 
     version: str
@@ -184,8 +184,8 @@ class Suggestion(Struct, frozen=True, kw_only=True):
 
 
 class Shadowed(Struct, frozen=True, kw_only=True):
-    """What the shadow policies would have decided, from the record. `calls` were decided while a
-    shadow was there.
+    """Decisions that the shadow policies would have made, from the record. `calls` were decided
+    while a shadow was there.
     """
 
     named: str

@@ -127,7 +127,7 @@ class Replayed(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RunReplay(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How far the replay of a run is. `problem`: why it could not be replayed."""
+    """Progress of a run's replay. `problem`: why it could not be replayed."""
 
     run_id: str
     state: Literal["done", "failed", "running"]
@@ -149,7 +149,7 @@ class Forked(Struct, frozen=True, kw_only=True):
 
 
 class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where it was said: an entry of a session's tape, its position in the journal, and the
+    """Place where it was said: an entry of a session's tape, its position in the journal, and the
     words.
     """
 
@@ -169,7 +169,7 @@ class LearningStep(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Effect(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What applying it did, so that it can be taken back: an item of memory, a skill, a file of
+    """Effect of applying it, so that it can be undone: an item of memory, a skill, a file of
     policies.
     """
 
@@ -223,8 +223,8 @@ class Candidate(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Reflected(Struct, frozen=True, kw_only=True):
-    """What a reflection found. `found_by` is who read; `note` says why a model that is configured
-    did not.
+    """Result of a reflection. `found_by` is who read; `note` says why a configured model did
+    not.
     """
 
     session_id: str

@@ -28,7 +28,7 @@ class CronTrigger(Struct, frozen=True, kw_only=True, tag_field="on", tag="cron")
 
 
 class EveryTrigger(Struct, frozen=True, kw_only=True, tag_field="on", tag="every"):
-    """Counted from `from_ms`, so that a restart does not move it."""
+    """Trigger counted from `from_ms`, so that a restart does not move it."""
 
     every_ms: int
     from_ms: int = 0
@@ -85,7 +85,7 @@ class Schedule(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ScheduleVerbsForecast(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What it may cost, from its last runs: `runs` of them were looked at."""
+    """Forecast of its cost, from its last runs: `runs` of them were looked at."""
 
     firings_a_month: int
     runs: int = 0

@@ -31,7 +31,7 @@ class SecurityDay(Struct, frozen=True, kw_only=True):
 
 
 class UnattendedTool(Struct, frozen=True, kw_only=True):
-    """What ran without a question. `after_untrusted`: when the conversation had read untrusted
+    """Tool that ran without a question. `after_untrusted`: when the conversation had read untrusted
     content. `exposed`: of these, calls that reach out or cannot be undone, to a place that nobody
     vouches for; `example` is the last of them.
     """

@@ -108,7 +108,7 @@ class Attaching(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RunWait(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a run waits for: why, when the model is asked next, and when the run gives up."""
+    """Wait of a run: why, when the model is called next, and when the run gives up."""
 
     cause: Literal[
         "auth",
@@ -228,9 +228,9 @@ class PathList(Struct, frozen=True, kw_only=True):
 
 
 class ScoreParts(Struct, frozen=True, kw_only=True):
-    """What a score is made of, each in 0 to 1: how much of the question's words it has, how near
-    its meaning is, what these two come to, the best of its neighbours, how recent it is, how sure
-    we are.
+    """Parts of a score, each in 0 to 1: how much of the question's words it has, how near its
+    meaning is, what these two come to, the best of its neighbours, how recent it is, how sure we
+    are.
     """
 
     words: float
@@ -242,8 +242,8 @@ class ScoreParts(Struct, frozen=True, kw_only=True):
 
 
 class Said(Struct, frozen=True, kw_only=True):
-    """Something said in a session that was found. `seq` is its entry on the session's tape; `label`
-    is what it was made from.
+    """Passage of a session that was found. `seq` is its entry on the session's tape; `label` is
+    what it was made from.
     """
 
     session_id: str
@@ -346,8 +346,8 @@ class Clash(Struct, frozen=True, kw_only=True):
 
 
 class Rewound(Struct, frozen=True, kw_only=True):
-    """What a rewind did, or would do. `seq` is the entry that tells of it; to go forward again,
-    rewind to the one before it.
+    """Result of a rewind, or its preview. `seq` is its entry; to go forward again, rewind to the
+    one before it.
     """
 
     session_id: str
@@ -455,6 +455,6 @@ class Uncompacted(Struct, frozen=True, kw_only=True):
 
 
 class Pinned(Struct, frozen=True, kw_only=True):
-    """Where the runs were accepted that stay whole."""
+    """Positions at which the pinned runs were accepted; these stay whole."""
 
     pins: tuple[int, ...]

@@ -63,7 +63,7 @@ class SkillList(Struct, frozen=True, kw_only=True):
 
 
 class Proposal(Struct, frozen=True, kw_only=True):
-    """What installing would mean. To go ahead, install the same source with `confirm` set to
+    """Preview of an installation. To install, give the same source with `confirm` set to
     `digest`.
     """
 
@@ -94,7 +94,7 @@ class Wants(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Bounds(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one call may use up."""
+    """Limits of one call."""
 
     fuel: int = 100000000
     memory_bytes: int = 16777216
@@ -113,7 +113,7 @@ class ToolEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ShownSkill(Struct, frozen=True, kw_only=True):
-    """Everything about one skill. `permissions` are what it was granted, in words."""
+    """Details of one skill. `permissions` are what it was granted, in words."""
 
     skill: Listed
     permissions: tuple[str, ...]
@@ -122,7 +122,7 @@ class ShownSkill(Struct, frozen=True, kw_only=True):
 
 
 class Publisher(Struct, frozen=True, kw_only=True):
-    """Somebody whose signed skills are trusted. `key` is an Ed25519 public key in base64."""
+    """Publisher whose signed skills are trusted. `key` is an Ed25519 public key in base64."""
 
     name: str
     key: str

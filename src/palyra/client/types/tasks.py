@@ -43,7 +43,7 @@ class TaskPage(Struct, frozen=True, kw_only=True):
 
 
 class KindCount(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How many tasks of a kind are in each state, and since when the oldest that is ready waits."""
+    """Count of the tasks of a kind in each state, and since when the oldest that is ready waits."""
 
     kind: str
     states: dict[str, int]

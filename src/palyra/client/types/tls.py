@@ -8,8 +8,8 @@ __all__ = ["Certificate", "Exposure", "Listener", "Listening", "Shown"]
 
 
 class Exposure(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What others can reach, as far as the owner chose it. Ports are not part of it: they may be
-    another at every start.
+    """Settings of what others can reach, as the owner chose it. Ports are not part of it: they may
+    be another at every start.
     """
 
     host: str = "127.0.0.1"

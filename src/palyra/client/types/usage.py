@@ -71,8 +71,8 @@ class Forecast(Struct, frozen=True, kw_only=True):
 
 
 class RunForecast(Struct, frozen=True, kw_only=True):
-    """What one run will use, and so many; `runs` is how many past ones say so, 0: nobody knows
-    yet.
+    """Forecast for one run and for a number of runs; `runs` is how many past runs it is based on,
+    0: unknown.
     """
 
     runs: int

@@ -8,8 +8,8 @@ __all__ = ["KeyRotated", "Secret", "VaultState"]
 
 
 class Secret(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a listing shows. `size` is a class, not a length: short below 16 characters, medium
-    below 64, long.
+    """Secret as a listing shows it. `size` is a class, not a length: short below 16 characters,
+    medium below 64, long.
     """
 
     scope: str
@@ -32,6 +32,6 @@ class VaultState(Struct, frozen=True, kw_only=True):
 
 
 class KeyRotated(Struct, frozen=True, kw_only=True):
-    """How many secrets were sealed anew."""
+    """Number of secrets that were sealed again."""
 
     secrets: int

@@ -47,8 +47,8 @@ class WorkerList(Struct, frozen=True, kw_only=True):
 
 
 class Enrolment(Struct, frozen=True, kw_only=True):
-    """What the owner carries to the other machine. `authority` is how it knows that it talks to
-    this daemon.
+    """Code that the owner carries to the other machine. `authority` is how it knows that it talks
+    to this daemon.
     """
 
     name: str
