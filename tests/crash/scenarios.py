@@ -170,7 +170,7 @@ def _compaction() -> Scenario:
         ("a", False),
         ("b", False),
     ]
-    return Scenario(turns=turns, says=says, lines={"rev.txt": ["a"]}, window=4_000, compactions=1)
+    return Scenario(turns=turns, says=says, lines={"rev.txt": ["a"]}, window=3_200, compactions=1)
 
 
 def _references() -> Scenario:

@@ -103,7 +103,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "service": (
         ("palyra service install", "start with the system, as you"),
-        ("sudo palyra service install --system --user palyra", "for a machine of its own"),
+        ("palyra service install --system --user palyra", "as root: for the whole machine"),
         ("palyra service install --print", "show the unit and change nothing"),
     ),
     "doctor": (

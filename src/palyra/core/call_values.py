@@ -15,6 +15,8 @@ from palyra.core.argument_roles import SINKS, STRICT, Role
 Origin = Literal["none", "user", "trusted", "unknown", "untrusted"]
 WORST: tuple[Origin, ...] = ("none", "user", "trusted", "unknown", "untrusted")
 LONGEST_VALUE = 200
+# However many things "all" are, a run of calls beyond this is looked at by a person.
+MOST_CALLS = 20
 VOUCHED: frozenset[Origin] = frozenset({"none", "user", "trusted"})
 
 

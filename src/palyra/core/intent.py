@@ -13,6 +13,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from palyra.core import identifiers
+from palyra.core.call_values import MOST_CALLS
 from palyra.core.intent_words import (
     AND_THEN,
     DETERMINERS,
@@ -118,8 +119,6 @@ _SPLIT = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 # Of a long message the beginning and the end are read: what lies between was mostly pasted.
 _HEAD, _TAIL = 3_000, 1_000
 _MOST_ORDERS = 200
-# However many things "all" are, a run of calls beyond this is looked at by a person.
-MOST = 20
 
 
 _RIGHTS = frozenset({"rights", "access", "permission", "permissions"})
@@ -272,7 +271,7 @@ def _made(part: _Part, before: _Part, things: frozenset[str], everything: Sequen
     if not MANY.isdisjoint(counted) or (
         not MANY.isdisjoint(everything) and not PRONOUNS.isdisjoint(part.words)
     ):
-        many = MOST
+        many = MOST_CALLS
     return Order(part.verb, part.classes, many, part.named, named, loose)
 
 
@@ -292,7 +291,7 @@ def _inside(sentence: str) -> list[Order]:
             things |= names
     many = any(word in sentence for word in MANY_INSIDE)
     named = sentence.count("#")
-    return [Order(verb, found, MOST if many else 1, named, things)]
+    return [Order(verb, found, MOST_CALLS if many else 1, named, things)]
 
 
 @lru_cache(maxsize=1024)
@@ -381,4 +380,4 @@ def count(meant: Iterable[Order], *, addressed: bool) -> int:
     is named.
     """
     each = (max(one.count, one.named) if addressed else one.count for one in meant)
-    return min(MOST, sum(each))
+    return min(MOST_CALLS, sum(each))

@@ -11,10 +11,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from palyra.core import identifiers, intent, plans
+from palyra.core import identifiers, plans
 from palyra.core.argument_roles import SINKS, STRICT, Role, ToolUse
 from palyra.core.call_values import (
     LONGEST_VALUE,
+    MOST_CALLS,
     NO_VALUES,
     VOUCHED,
     WORST,
@@ -126,6 +127,8 @@ def call_values(
             found.append(_content(index, name, texts))
         else:
             found.append(_sink(index, name, role, texts, workspace))
+    from palyra.core import intent
+
     made = [*shown.made.values(), *ahead]
     key = sinks_key(CallValues(arguments=tuple(found)))
     said = [value for each in found for value in each.values]
@@ -143,7 +146,7 @@ def call_values(
         same_source=all(_from_itself(each, source) for each in found),
         planned=planned,
         vouched=fresh
-        and _vouched(found, source, planned=planned > 0, exact=asked < intent.MOST, high=high),
+        and _vouched(found, source, planned=planned > 0, exact=asked < MOST_CALLS, high=high),
     )
 
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from palyra.core import identifiers, intent
+from palyra.core import identifiers
 from palyra.core.argument_roles import STRICT
-from palyra.core.call_values import ArgumentOrigin
+from palyra.core.call_values import MOST_CALLS, ArgumentOrigin
 
 TOOL = "plan"
 MOST_LINES = 32
@@ -41,7 +41,7 @@ def read(calls: object) -> tuple[PlannedCall, ...]:
         found.append(
             PlannedCall(
                 tool[:_LONGEST_TOOL],
-                min(intent.MOST, times) if isinstance(times, int) and times > 0 else 1,
+                min(MOST_CALLS, times) if isinstance(times, int) and times > 0 else 1,
                 on[:_LONGEST_ON] if isinstance(on, str) else "",
             )
         )
@@ -50,11 +50,14 @@ def read(calls: object) -> tuple[PlannedCall, ...]:
 
 def asks(said: str) -> tuple[PlannedCall, ...]:
     """Return the calls that the user's words ask for, for a person to read."""
+    # The words of a dozen languages are loaded when somebody's are read.
+    from palyra.core import intent
+
     counted: dict[str, int] = {}
     for order in intent.orders(said):
         if order.classes:
             counted[order.verb] = counted.get(order.verb, 0) + max(order.count, 1)
-    return tuple(PlannedCall(name, min(intent.MOST, times)) for name, times in counted.items())
+    return tuple(PlannedCall(name, min(MOST_CALLS, times)) for name, times in counted.items())
 
 
 def words(calls: Sequence[PlannedCall]) -> str:
@@ -80,7 +83,7 @@ def left(
     )
     if not allowed:
         return 0
-    return max(0, min(intent.MOST, allowed) - sum(name == tool for name, _ in made))
+    return max(0, min(MOST_CALLS, allowed) - sum(name == tool for name, _ in made))
 
 
 def _goes_there(on: str, found: Sequence[ArgumentOrigin]) -> bool:

@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from palyra.core import plans
-from palyra.core.intent import MOST
+from palyra.core.call_values import MOST_CALLS
 from palyra.core.ports import CallContext
 from palyra.core.tools import Limits, Preview, ToolResult
 from palyra.tools.catalogue import Arguments, Placeless, declare
@@ -15,7 +15,7 @@ from palyra.tools.catalogue import Arguments, Placeless, declare
 
 class PlanLine(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     tool: Annotated[str, Meta(min_length=1, max_length=160, description="Name of the tool")]
-    times: Annotated[int, Meta(ge=1, le=MOST)] = 1
+    times: Annotated[int, Meta(ge=1, le=MOST_CALLS)] = 1
     on: Annotated[str, Meta(max_length=200, description="To whom or what")] = ""
 
 

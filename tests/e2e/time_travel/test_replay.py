@@ -20,9 +20,9 @@ from palyra.core.errors import ChainBroken, Conflict, InvalidInput
 from palyra.core.events import AnyEvent, Entry, InputAssembled, ModelReplied, ToolFinished, kind_of
 from palyra.core.ids import OWNER
 from palyra.features.time_travel.replay import recording as recordings
-from palyra.features.time_travel.replay.compare import VOLATILE
+from palyra.features.time_travel.replay.compare import VOLATILE, Replayed
 from palyra.features.time_travel.replay.recording import Recording, Tape
-from palyra.features.time_travel.replay.replay import Replayed, replay
+from palyra.features.time_travel.replay.replay import replay
 from palyra.models.scripted import StreamPause, Turn
 from palyra.store.database import Tx
 from palyra.store.sqlite import Sqlite

@@ -314,17 +314,21 @@ def sleeping(long: str) -> bool:
 def test_files_go_there_by_content_only_if_they_are_missing_and_named_ones_come_back(
     tmp_path: Path,
 ) -> None:
-    command = "sha256sum data.bin; tr a-z A-Z < notes.txt > out/notes.txt"
-    twice = turns(
-        call(
-            "worker:attic/shell.run",
-            command=f"mkdir -p out; {command}",
-            files=["data.bin", "notes.txt"],
-            results=["out", "none.txt"],
+    def into(folder: str) -> Any:
+        # Each into a folder of its own: one that a worker has written to is labelled, and asks.
+        command = f"sha256sum data.bin; tr a-z A-Z < notes.txt > {folder}/notes.txt"
+        return turns(
+            call(
+                "worker:attic/shell.run",
+                command=f"mkdir -p {folder}; {command}",
+                files=["data.bin", "notes.txt"],
+                results=[folder, "none.txt"],
+            )
         )
-    )
+
     script = {
-        "go": twice,
+        "out": into("out"),
+        "again": into("again"),
         "steal": turns(call("worker:attic/shell.run", command="true", files=[".env"])),
     }
 
@@ -336,12 +340,12 @@ def test_files_go_there_by_content_only_if_they_are_missing_and_named_ones_come_
             (work / ".env").write_text("KEY=1\n")
             home = await w.enrol()
             await w.start(home)
-            for text, most in (("go", 900_000), ("go", 50_000)):
+            for text, most in (("out", 900_000), ("again", 50_000)):
                 place = Place(await session(w.daemon), home)
                 before = w.proxy.sent_down
                 assert await outcome(w, place, await say(w.daemon, place.session, text)) == "ok"
                 assert w.proxy.sent_down - before < most
-                assert (work / "out" / "notes.txt").read_text() == "HELLO\n"
+                assert (work / text / "notes.txt").read_text() == "HELLO\n"
             (result,) = await told(w, place, "tool.finished")
             assert "not there: none.txt" in result["text"]
             assert result["attestation"]["executor"] == "worker:attic"

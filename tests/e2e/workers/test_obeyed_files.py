@@ -5,6 +5,8 @@ becomes executable by itself.
 import os
 from pathlib import Path
 
+import pytest
+
 from palyra.agent.approval_steps import Answer
 from palyra.core.ids import OWNER
 from tests.crash.scenarios import call
@@ -32,23 +34,31 @@ def files(work: Path) -> set[str]:
     return {str(path.relative_to(work)) for path in work.rglob("*") if path.is_file()}
 
 
-def test_what_programs_obey_is_held_back_and_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "came"),
+    [
+        ("folder", {"out/run.sh", "out/plain.txt"}),
+        ("everything", {"out/run.sh", "out/plain.txt", "run.sh", "plain.txt"}),
+    ],
+)
+def test_what_programs_obey_is_held_back_and_named(
+    tmp_path: Path, text: str, came: set[str]
+) -> None:
     async def scenario() -> None:
         async with world(tmp_path, SCRIPT) as w:
             work = tmp_path / "work"
             home = await w.enrol()
             await w.start(home)
-            for text in ("folder", "everything"):
-                place = Place(await session(w.daemon), home)
-                assert await outcome(w, place, await say(w.daemon, place.session, text)) == "ok"
-                (result,) = await told(w, place, "tool.finished")
-                assert "held back" in result["text"]
-                assert "out/AGENTS.md (coding agents)" in result["text"]
-                assert "name the file itself in results" in result["text"]
-                assert "no file became executable" in result["text"]
-                assert result["label"]["integrity"] == "untrusted"
-                assert "worker:attic" in result["label"]["sources"]
-            assert files(work) == {"out/run.sh", "out/plain.txt", "run.sh", "plain.txt"}
+            place = Place(await session(w.daemon), home)
+            assert await outcome(w, place, await say(w.daemon, place.session, text)) == "ok"
+            (result,) = await told(w, place, "tool.finished")
+            assert "held back" in result["text"]
+            assert "out/AGENTS.md (coding agents)" in result["text"]
+            assert "name the file itself in results" in result["text"]
+            assert "no file became executable" in result["text"]
+            assert result["label"]["integrity"] == "untrusted"
+            assert "worker:attic" in result["label"]["sources"]
+            assert files(work) == came
             assert not any(os.access(path, os.X_OK) for path in work.rglob("*") if path.is_file())
 
     run_loop(scenario())

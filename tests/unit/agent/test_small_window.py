@@ -154,11 +154,11 @@ def test_there_is_room_for_a_message_beside_many_tools_and_long_notes(window: in
 
 
 def test_a_window_that_is_too_small_is_told_which_one_is_needed() -> None:
-    built = _assembled(*_running("hi"), 2_048)
-    assert "local/tiny is 2,048 tokens" in built.too_small
-    assert "needs one of 3,072" in built.too_small
+    built = _assembled(*_running("hi"), 1_024)
+    assert "local/tiny is 1,024 tokens" in built.too_small
+    assert "needs one of 2,048" in built.too_small
     assert "providers.local.context_tokens" in built.too_small
-    assert not _assembled(*_running("hi"), 3_072).too_small
+    assert not _assembled(*_running("hi"), 2_048).too_small
 
 
 def test_a_large_window_gets_everything_as_it_is() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from palyra.core import call_values, identifiers, intent, origins
 from palyra.core.argument_roles import Role, ToolUse, proposed, uses
-from palyra.core.call_values import CallValues
+from palyra.core.call_values import MOST_CALLS, CallValues
 from palyra.core.origins import ShownContent
 from palyra.core.shown_index import Trust
 
@@ -189,7 +189,7 @@ def asked_for(said: str, tool: str) -> int:
 def test_nouns_are_no_orders() -> None:
     assert asked_for("Read my last mail and the message of Bob", "mcp:mail/send_mail") == 0
     assert asked_for("Mail Bob the result", "mcp:mail/send_mail") == 1
-    assert asked_for("Archive all these mails", "mcp:mail/archive_mail") == intent.MOST
+    assert asked_for("Archive all these mails", "mcp:mail/archive_mail") == MOST_CALLS
 
 
 @pytest.mark.parametrize(
@@ -343,4 +343,4 @@ def test_a_word_behind_a_number_is_no_month() -> None:
 
 def test_many_orders_are_bounded() -> None:
     assert len(intent.orders("send mail " * 5_000)) <= 200
-    assert asked_for("archive the mails. " * 500, "mcp:mail/archive_mail") == intent.MOST
+    assert asked_for("archive the mails. " * 500, "mcp:mail/archive_mail") == MOST_CALLS

@@ -8,8 +8,8 @@ import ssl
 import stat
 import sys
 import threading
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -108,12 +108,21 @@ def trusting(
     return context
 
 
+@pytest.fixture
+def held() -> Iterator[ExitStack]:
+    """What a test keeps open until its end."""
+    with ExitStack() as stack:
+        yield stack
+
+
 def test_what_is_served_is_trusted_by_who_trusts_the_authority_under_its_names_alone(
     tmp_path: Path,
+    held: ExitStack,
 ) -> None:
     async def scenario() -> None:
         async with opened(tmp_path, HeldClock()) as (certificates, db):
-            context = certificates.context(await certificates.serve(NAMES))
+            await certificates.serve(NAMES)
+            context = held.enter_context(certificates.context())
             for name in NAMES:
                 assert handshake(context, trusting(certificates), name) == b""
             with pytest.raises(ssl.SSLCertVerificationError):
@@ -158,7 +167,7 @@ def test_a_certificate_stays_until_its_names_change_or_it_is_about_to_end(tmp_pa
     asyncio.run(scenario())
 
 
-def test_files_of_ones_own_are_served_and_read_again(tmp_path: Path) -> None:
+def test_files_of_ones_own_are_served_and_read_again(tmp_path: Path, held: ExitStack) -> None:
     async def scenario() -> None:
         clock = HeldClock()
         above = authority.new_authority("an office", clock.now_ms())
@@ -173,7 +182,8 @@ def test_files_of_ones_own_are_served_and_read_again(tmp_path: Path) -> None:
         (tmp_path / "office.pem").write_bytes(above.certificate)
         office = ssl.create_default_context(cafile=str(tmp_path / "office.pem"))
         async with opened(tmp_path / "home", clock, files) as (certificates, db):
-            context = certificates.context(await certificates.serve(NAMES))
+            await certificates.serve(NAMES)
+            context = held.enter_context(certificates.context())
             handshake(context, office, "box.example")
             bring(
                 second := authority.issue_server(
@@ -201,11 +211,14 @@ def test_files_of_ones_own_are_served_and_read_again(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_a_worker_is_known_by_its_certificate_until_that_is_revoked(tmp_path: Path) -> None:
+def test_a_worker_is_known_by_its_certificate_until_that_is_revoked(
+    tmp_path: Path, held: ExitStack
+) -> None:
     async def scenario() -> None:
         clock = HeldClock()
         async with opened(tmp_path, clock) as (certificates, db):
-            context = certificates.context(await certificates.serve(NAMES))
+            await certificates.serve(NAMES)
+            context = held.enter_context(certificates.context())
             context.verify_mode = ssl.CERT_REQUIRED
             context.load_verify_locations(cadata=(await certificates.trust()).decode())
             worker = await certificates.issue_worker(OWNER, "builder")
@@ -261,7 +274,9 @@ def test_a_worker_that_makes_its_own_key_keeps_it(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_a_damaged_authority_is_not_replaced_behind_its_owners_back(tmp_path: Path) -> None:
+def test_a_damaged_authority_is_not_replaced_behind_its_owners_back(
+    tmp_path: Path, held: ExitStack
+) -> None:
     async def scenario() -> None:
         async with opened(tmp_path, HeldClock()) as (certificates, _):
             await certificates.serve(NAMES)
@@ -277,7 +292,8 @@ def test_a_damaged_authority_is_not_replaced_behind_its_owners_back(tmp_path: Pa
         # Removed on purpose: a new one, and a certificate that it signed.
         (tmp_path / "tls" / "ca.key").unlink()
         async with opened(tmp_path, HeldClock()) as (certificates, _):
-            context = certificates.context(await certificates.serve(NAMES))
+            await certificates.serve(NAMES)
+            context = held.enter_context(certificates.context())
             handshake(context, trusting(certificates))
 
     asyncio.run(scenario())

@@ -15,8 +15,7 @@ from palyra.core import ids
 from palyra.core.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from palyra.features.time_travel.replay.compare import Difference, Side
-    from palyra.features.time_travel.replay.replay import Replayed
+    from palyra.features.time_travel.replay.compare import Difference, Replayed, Side
     from palyra.features.time_travel.replay.service import ReplayedRun, SuiteSummary
 
 

@@ -184,3 +184,16 @@ def _hint(recorded: AnyEvent, where: str) -> str:
             " tool, what is remembered, or the way the conversation is shown have changed"
         )
     return ""
+
+
+class Replayed(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`entries` is how many were compared and are the same; `difference` is the first that is
+    not.
+    """
+
+    session_id: str
+    run_id: str = ""
+    title: str = ""
+    identical: bool
+    entries: int
+    difference: Difference | None = None

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from palyra.agent.active_run import ActiveRun
 from palyra.agent.authorize import Authorizer
@@ -39,7 +38,7 @@ from palyra.features.compaction.service import Compacting
 from palyra.features.memory.recall import Recalling, for_prompt
 from palyra.features.project_notes.prompt import ProjectFiles
 from palyra.features.time_travel.replay import recording as recordings
-from palyra.features.time_travel.replay.compare import Difference
+from palyra.features.time_travel.replay.compare import Replayed
 from palyra.features.time_travel.replay.driver import SPARE_S, Director, Loop, ReplayDatabase
 from palyra.features.time_travel.replay.models import (
     RecordedClock,
@@ -68,19 +67,6 @@ from palyra.tools.catalogue import Catalogue
 
 _BATCH = 500
 _NEVER_S = 1e9
-
-
-class Replayed(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`entries` is how many were compared and are the same; `difference` is the first that is
-    not.
-    """
-
-    session_id: str
-    run_id: str = ""
-    title: str = ""
-    identical: bool
-    entries: int
-    difference: Difference | None = None
 
 
 def replay(recording: Recording, ours: Catalogue) -> Replayed:

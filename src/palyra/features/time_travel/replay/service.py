@@ -18,8 +18,8 @@ from msgspec import Struct
 from palyra.core import ids
 from palyra.core.errors import Conflict, InvalidInput, NotFound, PalyraError
 from palyra.features.time_travel.replay import recording as recordings
+from palyra.features.time_travel.replay.compare import Replayed
 from palyra.features.time_travel.replay.recording import Recording
-from palyra.features.time_travel.replay.replay import Replayed, replay
 from palyra.store import runs
 from palyra.store.database import Database
 from palyra.tools.catalogue import Catalogue
@@ -98,13 +98,20 @@ def run(
     )
 
 
+def _replayed(recording: Recording, ours: Catalogue) -> Replayed:
+    """Replay a recording. The loop of a replay is loaded with the first: few daemons see one."""
+    from palyra.features.time_travel.replay.replay import replay
+
+    return replay(recording, ours)
+
+
 def _tried(
     files: list[Path], ours: Catalogue, told: Callable[[ReplayedRun], None]
 ) -> Iterator[ReplayedRun]:
     for path in files:
         try:
             one = ReplayedRun(
-                file=path.name, replayed=replay(recordings.decode(path.read_bytes()), ours)
+                file=path.name, replayed=_replayed(recordings.decode(path.read_bytes()), ours)
             )
         except PalyraError as error:
             one = ReplayedRun(file=path.name, problem=error.message)
@@ -165,7 +172,7 @@ class Replays:
     async def _replay(self, recording: Recording) -> None:
         async with self._slot:
             try:
-                replayed = await asyncio.to_thread(replay, recording, self._catalogue)
+                replayed = await asyncio.to_thread(_replayed, recording, self._catalogue)
             except PalyraError as error:
                 self._say(RunReplay(run_id=recording.run_id, state="failed", problem=error.message))
             except Exception as error:
