@@ -13,7 +13,6 @@ __all__ = [
     "AssembledPart",
     "BilledTurn",
     "Candidate",
-    "CompareReplayed",
     "Difference",
     "Effect",
     "Evidence",
@@ -21,6 +20,7 @@ __all__ = [
     "LearningStep",
     "PlannedRoute",
     "Reflected",
+    "Replayed",
     "RoutePlanned",
     "RunPage",
     "RunPlans",
@@ -113,7 +113,7 @@ class Difference(Struct, frozen=True, kw_only=True, omit_defaults=True):
     hint: str = ""
 
 
-class CompareReplayed(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Replayed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`entries` is how many were compared and are the same; `difference` is the first that is
     not.
     """
@@ -131,7 +131,7 @@ class RunReplay(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     run_id: str
     state: Literal["done", "failed", "running"]
-    replayed: CompareReplayed | None = None
+    replayed: Replayed | None = None
     problem: str = ""
 
 
