@@ -25,8 +25,8 @@ from palyra.system import thread_pool
 _MOST_LOOKED_AT = 20_000
 _MOST_LABELLED = 200
 _MOST_DIGESTED = 16 << 20
-# The file system's clock ticks less often than ours.
-_SPARE_NS = 100_000_000
+# It is looked some time after a command has ended: rather a file too many than one too few.
+_SPARE_NS = 2_000_000_000
 _SKIPPED = frozenset({".git"})
 # Their results name files and show lines of them: only what is named there was read.
 _NAMING = frozenset({"fs.list", "fs.search"})
