@@ -12,7 +12,6 @@ import msgspec
 
 from palyra.agent import (
     grant_rates,
-    labelled_files,
     planning,
     session_rules,
     unchanged_calls,
@@ -20,6 +19,7 @@ from palyra.agent import (
 )
 from palyra.agent.active_run import ActiveRun
 from palyra.agent.judged_call import Judged
+from palyra.agent.labelled_files import LabelledFiles
 from palyra.agent.settings import Settings
 from palyra.core import subagent_limits
 from palyra.core.call_values import NO_VALUES, CallValues, bound, bound_to_known
@@ -87,6 +87,7 @@ class Authorizer:
         `others` gives the policies of a folder, for a run that was forked under them.
         """
         self._db = db
+        self.files = LabelledFiles(db)
         self._shadow = shadow
         self._catalogue = catalogue
         self._policy = policy
@@ -148,9 +149,7 @@ class Authorizer:
         question = self.question(
             run.live.session,
             run.progress.accepted.origin,
-            merge(
-                run.live.conversation.label, await labelled_files.given(self._db, tool.spec, scope)
-            ),
+            merge(run.live.conversation.label, await self.files.given(tool.spec, scope)),
             tool.spec,
             scope,
             laid_down,
@@ -261,7 +260,7 @@ class Authorizer:
 
     async def shown_by(self, spec: ToolSpec, scope: Scope, result: ToolResult) -> Label:
         """The label of the files that a result shows."""
-        return await labelled_files.shown_by(self._db, spec, scope, result)
+        return await self.files.shown_by(spec, scope, result)
 
     def policy_of(self, accepted: RunAccepted) -> Policy:
         """The policies in force for a run. Those that it was forked under, if they cannot be read

@@ -13,10 +13,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from palyra.agent import labelled_files, long_messages, value_origins
+from palyra.agent import long_messages, value_origins
 from palyra.agent import stop as agent_stop
 from palyra.agent.approvals import ApprovalService
 from palyra.agent.broadcast import Broadcast
+from palyra.agent.labelled_files import LabelledFiles
 from palyra.agent.message_inputs import NOTHING, Enclosed, MessageInputs, labelled
 from palyra.agent.provider_wait import ProviderWaits
 from palyra.agent.runs import Runs
@@ -80,8 +81,10 @@ class Gateway:
         settings: Settings,
         enclosures: MessageInputs,
         waits: ProviderWaits,
+        files: LabelledFiles,
     ) -> None:
         self._db = db
+        self._files = files
         self.waits = waits
         self._enclosures = enclosures
         self._hub = hub
@@ -255,7 +258,7 @@ class Gateway:
         live = await self._lives.hold(session_id)
         try:
             values = await value_origins.values_in(live, spec, arguments, workspace)
-            files = await labelled_files.given(self._db, spec, scope)
+            files = await self._files.given(spec, scope)
             return merge(live.conversation.label, files), values
         finally:
             self._lives.release(live)

@@ -39,20 +39,6 @@ def worth_keeping(label: Label) -> bool:
     return label.integrity == "untrusted" or label.confidentiality == "secret"
 
 
-async def shown_by(db: Database, spec: ToolSpec, scope: Scope, result: ToolResult) -> Label:
-    """The label of the files that a result may show."""
-    if not scope.paths or spec.name in _WRITING:
-        return CLEAN
-    whole = "process" in spec.capabilities and bool(scope.workspace)
-    paths = (*scope.paths, scope.workspace) if whole else scope.paths
-    digest = result.data.get("sha256") if isinstance(result.data, dict) else ""
-    digests = [digest] if isinstance(digest, str) else []
-    found = await db.read(lambda tx: file_labels.touched(tx, paths, digests))
-    if spec.name in _NAMING and len(found) <= _MOST_LABELLED:
-        found = [each for each in found if os.path.basename(each.path) in result.text]
-    return joined(found, scope.workspace)
-
-
 def joined(found: Iterable[LabelledFile], workspace: str) -> Label:
     """One label for all of these, with the names of the files."""
     label = CLEAN
@@ -61,17 +47,6 @@ def joined(found: Iterable[LabelledFile], workspace: str) -> Label:
         own = labels.untrusted(name) if each.label.integrity == "untrusted" else CLEAN
         label = labels.merge(labels.merge(label, own), each.label)
     return label
-
-
-async def given(db: Database, spec: ToolSpec, scope: Scope) -> Label:
-    """The label of the files that a call takes along: to a command, a worker or a person."""
-    out = not {"process", "message", "network", "browser"}.isdisjoint(
-        (*spec.capabilities, *scope.capabilities)
-    )
-    if not scope.paths or not out or scope.harmless:
-        return CLEAN
-    found = await db.read(lambda tx: file_labels.touched(tx, scope.paths))
-    return joined(found, scope.workspace)
 
 
 def written(call: CallProgress, spec: ToolSpec, finished: ToolFinished) -> list[FileDigest]:
@@ -151,32 +126,78 @@ class FileTrace(Struct, frozen=True):
     anew: Sequence[FileDigest] = ()
 
 
-async def trace(
-    db: Database,
-    run: ActiveRun,
-    call: CallProgress,
-    spec: ToolSpec,
-    finished: ToolFinished,
-    result: ToolResult,
-) -> FileTrace:
-    scope = call.proposed.scope if call.proposed is not None else Scope()
-    if not scope.workspace:
-        return FileTrace(finished.label, CLEAN)
-    label = labels.merge(finished.label, await shown_by(db, spec, scope, result))
-    read = labels.merge(run.live.conversation.label, label)
-    if not worth_keeping(read):
-        return FileTrace(label, read, anew=rewritten(call, spec, finished))
-    if not finished.changes and "process" not in spec.capabilities:
-        return FileTrace(label, read)
-    wrote = await thread_pool.everyday.run(written, call, spec, finished)
-    return FileTrace(label, read, wrote)
+class LabelledFiles:
+    """Labels that files carry into sessions and out of them. Nearly nobody has a labelled file: as
+    long as there is none, nothing is read.
+    """
 
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        # None until the store was asked once.
+        self._any: bool | None = None
 
-def keep(tx: Tx, run: ActiveRun, traced: FileTrace) -> None:
-    """Remember the label of what a call has written."""
-    files, label = traced.wrote, traced.read
-    if not files and traced.anew:
-        label = CLEAN
-        known = {each.path for each in file_labels.touched(tx, [e.path for e in traced.anew])}
-        files = [each for each in traced.anew if each.path in known]
-    file_labels.put(tx, run.principal, files, label, session_id=run.session_id, run_id=run.run_id)
+    async def _touched(
+        self, paths: Iterable[str], digests: Iterable[str] = ()
+    ) -> list[LabelledFile]:
+        if self._any is None:
+            there = await self._db.read(file_labels.anything)
+            # One may have been labelled meanwhile.
+            self._any = self._any or there
+        if not self._any:
+            return []
+        return await self._db.read(lambda tx: file_labels.touched(tx, paths, digests))
+
+    async def shown_by(self, spec: ToolSpec, scope: Scope, result: ToolResult) -> Label:
+        """The label of the files that a result may show."""
+        if not scope.paths or spec.name in _WRITING:
+            return CLEAN
+        whole = "process" in spec.capabilities and bool(scope.workspace)
+        paths = (*scope.paths, scope.workspace) if whole else scope.paths
+        digest = result.data.get("sha256") if isinstance(result.data, dict) else ""
+        digests = [digest] if isinstance(digest, str) else []
+        found = await self._touched(paths, digests)
+        if spec.name in _NAMING and len(found) <= _MOST_LABELLED:
+            found = [each for each in found if os.path.basename(each.path) in result.text]
+        return joined(found, scope.workspace)
+
+    async def given(self, spec: ToolSpec, scope: Scope) -> Label:
+        """The label of the files that a call takes along: to a command, a worker or a person."""
+        out = not {"process", "message", "network", "browser"}.isdisjoint(
+            (*spec.capabilities, *scope.capabilities)
+        )
+        if not scope.paths or not out or scope.harmless:
+            return CLEAN
+        return joined(await self._touched(scope.paths), scope.workspace)
+
+    async def trace(
+        self,
+        run: ActiveRun,
+        call: CallProgress,
+        spec: ToolSpec,
+        finished: ToolFinished,
+        result: ToolResult,
+    ) -> FileTrace:
+        scope = call.proposed.scope if call.proposed is not None else Scope()
+        if not scope.workspace:
+            return FileTrace(finished.label, CLEAN)
+        label = labels.merge(finished.label, await self.shown_by(spec, scope, result))
+        read = labels.merge(run.live.conversation.label, label)
+        if not worth_keeping(read):
+            return FileTrace(label, read, anew=rewritten(call, spec, finished))
+        if not finished.changes and "process" not in spec.capabilities:
+            return FileTrace(label, read)
+        wrote = await thread_pool.everyday.run(written, call, spec, finished)
+        return FileTrace(label, read, wrote)
+
+    def keep(self, tx: Tx, run: ActiveRun, traced: FileTrace) -> None:
+        """Remember the label of what a call has written."""
+        files, label = traced.wrote, traced.read
+        if not files and traced.anew and self._any is not False:
+            label = CLEAN
+            known = {each.path for each in file_labels.touched(tx, [e.path for e in traced.anew])}
+            files = [each for each in traced.anew if each.path in known]
+        if files:
+            self._any = True
+        file_labels.put(
+            tx, run.principal, files, label, session_id=run.session_id, run_id=run.run_id
+        )

@@ -76,12 +76,13 @@ class LiveSession:
         if not shown.waiting and not self._indexing.locked():
             return
         async with self._indexing:
-            size = shown.waiting_bytes
             waiting = shown.take()
-            if size <= _INDEXED_AT_ONCE:
+            if sum(len(each.text) for each in waiting) <= _INDEXED_AT_ONCE:
                 shown.index.add(waiting)
             else:
                 await thread_pool.everyday.run(shown.index.add, waiting)
+            if shown.index.unread_bytes > _INDEXED_AT_ONCE:
+                await thread_pool.everyday.run(shown.index.read)
 
     def after(self, seq: int) -> list[tuple[int, bytes]] | None:
         """The entries behind this one as (seq, wire), if all of them are at hand."""

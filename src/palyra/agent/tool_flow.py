@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast
 
 import msgspec
 
-from palyra.agent import durable_write, labelled_files, planning, tool_events
+from palyra.agent import durable_write, planning, tool_events
 from palyra.agent import images as agent_images
 from palyra.agent.active_run import ActiveRun, Interrupted
 from palyra.agent.authorize import Authorizer
@@ -331,11 +331,11 @@ class ToolFlow:
             attestation=attestation,
         )
 
-        traced = await labelled_files.trace(self._db, run, call, tool.spec, finished, result)
+        traced = await self._judging.files.trace(run, call, tool.spec, finished, result)
 
         def step(tx: Tx) -> ToolFinished:
             final = msgspec.structs.replace(finished, label=traced.label)
-            labelled_files.keep(tx, run, traced)
+            self._judging.files.keep(tx, run, traced)
             if images:
                 stored = tuple(image.stored(tx, run.session_id) for image in images)
                 final = msgspec.structs.replace(final, images=stored)

@@ -105,16 +105,27 @@ def words(text: str) -> list[str]:
 
 def found(text: str) -> set[str]:
     """Every identifier of a text that `plain` gave, as `kind:form`."""
-    forms = names(text)
+    return names(text) | paths(text) | numbers(text)
+
+
+def paths(text: str) -> set[str]:
+    """The paths and file names in a text."""
+    forms: set[str] = set()
     if "@" in text:
         text = _EMAIL.sub(" ", text)
     if "/" in text or "." in text:
         for match in _PATH.finditer(text):
             forms.update(_path_forms(match[0] if "/" in match[0] else match[0].lstrip("+-")))
+    return forms
+
+
+def numbers(text: str) -> set[str]:
+    """The days, times and amounts in a text."""
+    if "@" in text:
+        text = _EMAIL.sub(" ", text)
     if not _DIGIT.search(text):
-        return forms
-    forms.update(dates(text))
-    forms.update(times(text))
+        return set()
+    forms = dates(text) | times(text)
     # What is a part of an account, a day or a time is no amount.
     for pattern in (_IBAN, _ISO_DATE, _DAY_MONTH, _MONTH_DAY, _TIME):
         text = pattern.sub(" ", text)
@@ -176,7 +187,7 @@ def url(text: str) -> str:
     for port in (":80", ":443"):
         place = place.removesuffix(port)
     place = place.removeprefix("www.")
-    path = unquote(path).rstrip("/")
+    path = (unquote(path) if "%" in path else path).rstrip("/")
     return f"{place}/{path}" if path else place
 
 
@@ -218,8 +229,12 @@ def number_form(number: Decimal) -> str:
 
 
 def path(text: str) -> str:
-    text = unquote(text.strip()).removeprefix("file://").rstrip("/")
-    pieces = [each for each in text.split("/") if each not in ("", ".")]
+    text = text.strip()
+    if "%" in text:
+        text = unquote(text)
+    if "/" not in text:
+        return "" if text == "." else text.casefold()
+    pieces = [each for each in text.removeprefix("file://").split("/") if each not in ("", ".")]
     return "/".join(pieces).casefold()
 
 

@@ -44,7 +44,6 @@ class ShownContent:
 
     def __init__(self) -> None:
         self.waiting: list[ShownSpan] = []
-        self.waiting_bytes = 0
         self.index = ShownIndex()
         # What the user's last message asks for, and the calls made since, by tool and sinks.
         self.turn = ""
@@ -72,7 +71,6 @@ class ShownContent:
 
     def _add(self, span: ShownSpan) -> None:
         self.waiting.append(span)
-        self.waiting_bytes += len(span.text)
 
     def forget_before(self, seq: int) -> None:
         """Let go of what slid out of the window."""
@@ -80,7 +78,7 @@ class ShownContent:
 
     def take(self) -> list[ShownSpan]:
         """Take the spans that are not in the index yet; the caller adds them."""
-        taken, self.waiting, self.waiting_bytes = self.waiting, [], 0
+        taken, self.waiting = self.waiting, []
         return taken
 
 

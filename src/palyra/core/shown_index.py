@@ -4,7 +4,7 @@ It is built as entries come, so that looking a value up costs the same at the be
 and after ten thousand entries.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -14,6 +14,21 @@ from palyra.core import identifiers
 
 Trust = Literal["user", "trusted", "untrusted"]
 TRUSTS: tuple[Trust, ...] = ("user", "trusted", "untrusted")
+_Reader = Literal["names", "paths", "numbers", "words"]
+_READERS: tuple[_Reader, ...] = ("names", "paths", "numbers", "words")
+_FINDERS: dict[str, Callable[[str], set[str]]] = {
+    "names": identifiers.names,
+    "paths": identifiers.paths,
+    "numbers": identifiers.numbers,
+}
+# Which of them finds a kind of identifier, where it is not the names.
+_READER_OF: dict[str, _Reader] = {
+    "path": "paths",
+    "day": "numbers",
+    "date": "numbers",
+    "time": "numbers",
+    "amount": "numbers",
+}
 _CHUNK, _OVERLAP = 64, 16
 # Of one value, so many places are named; of one word, so many are looked at.
 _MOST_PLACES = 8
@@ -41,39 +56,77 @@ class _Place(Struct, frozen=True):
     sources: tuple[str, ...]
 
 
+class _Piece(Struct, frozen=True):
+    """A text to be indexed, and the text whose identifiers and words it only repeats."""
+
+    place: _Place
+    text: str
+    but: str
+
+
 class ShownIndex:
+    """What is small is indexed when it is first asked for: most calls name a path or nothing, and
+    never ask where a day, an amount or an address comes from.
+    """
+
     def __init__(self) -> None:
-        self._forms: dict[Trust, dict[str, list[_Place]]] = {trust: {} for trust in TRUSTS}
+        self._forms: dict[tuple[Trust, _Reader], dict[str, list[_Place]]] = {}
         self._postings: dict[Trust, dict[str, list[int]]] = {trust: {} for trust in TRUSTS}
         self._chunks: list[tuple[_Place, str]] = []
+        # Pieces that are not read yet, by what reads them.
+        self._unread: dict[tuple[Trust, _Reader], list[_Piece]] = {
+            (trust, reader): [] for trust in TRUSTS for reader in _READERS
+        }
+        # An upper bound of the text in them.
+        self.unread_bytes = 0
         # What was shown before this is not shown any more.
         self.first = 0
         self._said: list[tuple[int, str]] = []
 
     def add(self, spans: Iterable[ShownSpan]) -> None:
+        """Add what was shown. It is read at the first look at it, or by `read`."""
         for span in spans:
+            self.unread_bytes += len(span.text)
             if span.trust == "user":
                 self._said.append((span.seq, " ".join(span.text[-_MOST_QUOTED:].split())))
             but = identifiers.plain(span.but)
-            repeated = identifiers.found(but) if but else set[str]()
-            repeated_words = f" {' '.join(identifiers.words(but))} " if but else ""
             for item, text in _items(span.text):
                 named = tuple(f"{each}{item}" for each in span.sources)
-                place = _Place(span.seq, named)
-                self._add(span.trust, place, identifiers.plain(text), repeated, repeated_words)
+                piece = _Piece(_Place(span.seq, named), identifiers.plain(text), but)
+                for reader in _READERS:
+                    self._unread[span.trust, reader].append(piece)
 
-    def _add(
-        self, trust: Trust, place: _Place, text: str, repeated: set[str], repeated_words: str
-    ) -> None:
-        forms = self._forms[trust]
-        for form in identifiers.found(text):
-            if form not in repeated:
-                places = forms.setdefault(form, [])
-                if len(places) == _MOST_PLACES:
-                    # The newest are still shown when the first are gone.
-                    del places[1]
-                places.append(place)
-        words = identifiers.words(text)
+    def read(self) -> None:
+        """Read all that was added, so that looking it up costs little."""
+        for trust, reader in self._unread:
+            self._read(trust, reader)
+        self.unread_bytes = 0
+
+    def _read(self, trust: Trust, reader: _Reader) -> None:
+        unread = self._unread[trust, reader]
+        if not unread:
+            return
+        self._unread[trust, reader] = []
+        but, repeated = "", set[str]()
+        for piece in unread:
+            if reader == "words":
+                self._read_words(trust, piece)
+                continue
+            find = _FINDERS[reader]
+            if piece.but != but:
+                but, repeated = piece.but, find(piece.but)
+            forms = self._forms.setdefault((trust, reader), {})
+            for form in find(piece.text):
+                if form not in repeated:
+                    places = forms.setdefault(form, [])
+                    if len(places) == _MOST_PLACES:
+                        # The newest are still shown when the first are gone.
+                        del places[1]
+                    places.append(piece.place)
+
+    def _read_words(self, trust: Trust, piece: _Piece) -> None:
+        words = identifiers.words(piece.text)
+        repeated = f" {' '.join(identifiers.words(piece.but))} " if piece.but else ""
         postings = self._postings[trust]
         for start in range(0, max(len(words), 1), _CHUNK - _OVERLAP):
             chunk = words[start : start + _CHUNK]
@@ -81,15 +134,18 @@ class ShownIndex:
                 break
             number = len(self._chunks)
             for word in set(chunk):
-                if not repeated_words or f" {word} " not in repeated_words:
+                if not repeated or f" {word} " not in repeated:
                     postings.setdefault(word, []).append(number)
-            self._chunks.append((place, f" {' '.join(chunk)} "))
+            self._chunks.append((piece.place, f" {' '.join(chunk)} "))
             if start + _CHUNK >= len(words):
                 break
 
     def form(self, trust: Trust, form: str) -> list[_Place]:
         """Return where an identifier is shown."""
-        return [place for place in self._forms[trust].get(form, ()) if place.seq >= self.first]
+        reader = _READER_OF.get(form.partition(":")[0], "names")
+        self._read(trust, reader)
+        places = self._forms.get((trust, reader), {}).get(form, ())
+        return [place for place in places if place.seq >= self.first]
 
     def quotes(self, text: str) -> bool:
         """Return whether the user said exactly this, letter by letter."""
@@ -106,6 +162,7 @@ class ShownIndex:
         """Return where these words are shown, one after another; of a long text, each part."""
         if not words:
             return []
+        self._read(trust, "words")
         if len(words) > _OVERLAP:
             parts = [words[at : at + _OVERLAP] for at in range(0, len(words), _OVERLAP)]
             places = [self.phrase(trust, part) for part in parts]

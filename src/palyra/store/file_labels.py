@@ -82,10 +82,15 @@ def put(
         )
 
 
+def anything(tx: Tx) -> bool:
+    """Return whether any file has a label."""
+    return tx.one("SELECT 1 FROM file_labels LIMIT 1") is not None
+
+
 def touched(tx: Tx, paths: Iterable[str], digests: Iterable[str] = ()) -> list[LabelledFile]:
     """Return what is labelled among these paths, below or above them; and what has these bytes."""
     found: dict[str, LabelledFile] = {}
-    if tx.one("SELECT 1 FROM file_labels LIMIT 1") is None:
+    if not anything(tx):
         return []  # Nearly always.
     for path in paths:
         below = path.rstrip("/") + "/"

@@ -136,7 +136,9 @@ PATTERNS = (
 
 def _values(text: str) -> None:
     """Index what a page or a file showed, by which the values of later calls are judged."""
-    ShownIndex().add([ShownSpan(1, "untrusted", ("page",), text)])
+    index = ShownIndex()
+    index.add([ShownSpan(1, "untrusted", ("page",), text)])
+    index.read()
 
 
 def _orders(text: str) -> None:

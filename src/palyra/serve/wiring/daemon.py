@@ -328,7 +328,20 @@ def _loop(w: Wiring, ground: Foundation, policy_folder: Path) -> None:
     )
     inputs = w.find(MessageInputs) or NoMessageInputs()
     w.add(
-        Gateway(db, hub, lives, runs, approvals, models, redactor, clock, settings, inputs, waits)
+        Gateway(
+            db,
+            hub,
+            lives,
+            runs,
+            approvals,
+            models,
+            redactor,
+            clock,
+            settings,
+            inputs,
+            waits,
+            authorizer.files,
+        )
     )
     w.add(
         Sessions(
