@@ -1,17 +1,18 @@
-"""Backups go to another machine over SFTP: a real sshd on loopback, by the system's sftp."""
+"""Backups go to another machine over SFTP: a real SSH server on loopback, by the system's sftp."""
 
 import asyncio
 import getpass
 import os
 import shutil
-import socket
 import subprocess
-import time
+import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import asyncssh
 import pytest
 
 from palyra.core.errors import ConfigInvalid, NotFound, Unavailable
@@ -20,11 +21,7 @@ from palyra.features.backups.service import HomeBackups
 from palyra.features.backups.sftp import SftpTarget
 from tests.inprocess import daemon
 
-_SBIN = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"])
-SSHD = shutil.which("sshd", path=_SBIN)
-needs_sshd = pytest.mark.skipif(
-    SSHD is None or shutil.which("sftp") is None, reason="no sshd, or no sftp, on this machine"
-)
+needs_sftp = pytest.mark.skipif(shutil.which("sftp") is None, reason="no sftp on this machine")
 _START_S = 30
 
 
@@ -38,56 +35,72 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
             ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(place / name)], check=True
         )
     shutil.copy(place / "client.pub", place / "authorized")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    (place / "sshd_config").write_text(
-        f"ListenAddress 127.0.0.1\nPort {port}\nHostKey {place / 'host'}\nPidFile none\n"
-        f"AuthorizedKeysFile {place / 'authorized'}\nStrictModes no\nUsePAM no\n"
-        "PermitRootLogin yes\nPasswordAuthentication no\nSubsystem sftp internal-sftp\n"
-    )
+    with _running(place) as port:
+        _let_sftp_know(place, port, monkeypatch)
+        yield f"sftp://{getpass.getuser()}@127.0.0.1:{port}"
+
+
+def _let_sftp_know(place: Path, port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The settings of ssh are its user's; here they are the test's."""
     known = " ".join((place / "host.pub").read_text().split()[:2])
     (place / "known").write_text(f"[127.0.0.1]:{port} {known}\n")
     (place / "config").write_text(
         f"Host *\nUserKnownHostsFile {place / 'known'}\nIdentityFile {place / 'client'}\n"
         "IdentitiesOnly yes\nStrictHostKeyChecking yes\n"
     )
-    # The settings of ssh are its user's; here they are the test's.
     program = place / "bin" / "sftp"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec {shutil.which("sftp")} -F {place / "config"} "$@"\n')
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
-    with _running(place, port):
-        yield f"sftp://{getpass.getuser()}@127.0.0.1:{port}"
+
+
+class _Door(asyncssh.SSHServer):
+    """Lets in whoever holds a key of the file, as it is now."""
+
+    def __init__(self, authorized: Path) -> None:
+        self._authorized = authorized
+
+    def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
+        self._connection = conn
+
+    def begin_auth(self, username: str) -> bool:
+        self._connection.set_authorized_keys(str(self._authorized))
+        return True
 
 
 @contextmanager
-def _running(place: Path, port: int) -> Iterator[None]:
-    assert SSHD is not None
-    with (place / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [SSHD, "-D", "-e", "-f", str(place / "sshd_config")], stdout=log, stderr=log
-        )
+def _running(place: Path) -> Iterator[int]:
+    """A server of SSH with files, on a thread of its own. Yields its port."""
+    listening: Future[int] = Future()
+    over = threading.Event()
+
+    async def serve() -> None:
+        loop = asyncio.get_running_loop()
+        stop = asyncio.Event()
+        threading.Thread(
+            target=lambda: (over.wait(), loop.call_soon_threadsafe(stop.set)), daemon=True
+        ).start()
+        async with asyncssh.listen(
+            "127.0.0.1",
+            0,
+            server_host_keys=[str(place / "host")],
+            server_factory=lambda: _Door(place / "authorized"),
+            sftp_factory=True,
+        ) as server:
+            listening.set_result(server.get_port())
+            await stop.wait()
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
+    thread.start()
     try:
-        deadline = time.monotonic() + _START_S
-        while not _answers(port):
-            if process.poll() is not None:
-                pytest.skip(f"sshd does not start here: {(place / 'log').read_text()[-200:]}")
-            assert time.monotonic() < deadline, (place / "log").read_text()
-            time.sleep(0.02)
-        yield
+        yield listening.result(_START_S)
     finally:
-        process.terminate()
-        process.wait(30)
+        over.set()
+        thread.join(_START_S)
 
 
-def _answers(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-@needs_sshd
+@needs_sftp
 def test_backups_go_there_are_counted_and_come_back(server: str, tmp_path: Path) -> None:
     attic = tmp_path / "attic"
     attic.mkdir()
@@ -114,7 +127,7 @@ def test_backups_go_there_are_counted_and_come_back(server: str, tmp_path: Path)
     assert (checked.ok, checked.name, checked.keys) == (True, made[2].name, True)
 
 
-@needs_sshd
+@needs_sftp
 def test_what_is_not_there_and_who_may_not_are_told(server: str, tmp_path: Path) -> None:
     target = SftpTarget.of(BackupSettings(target=f"{server}{tmp_path / 'missing'}"))
     with pytest.raises(Unavailable, match=r"No such file|not found"):
@@ -124,7 +137,7 @@ def test_what_is_not_there_and_who_may_not_are_told(server: str, tmp_path: Path)
     assert there.listing() == []
     with pytest.raises(NotFound, match="there is no backup"):
         there.get(name_of("0123abcd", 1), tmp_path / "x")
-    (tmp_path / "ssh" / "authorized").write_text("")
+    shutil.copy(tmp_path / "ssh" / "host.pub", tmp_path / "ssh" / "authorized")
     with pytest.raises(Unavailable, match="Permission denied"):
         there.listing()
 
