@@ -19,7 +19,7 @@ from palyra.agent import (
 )
 from palyra.agent.active_run import ActiveRun
 from palyra.agent.judged_call import Judged
-from palyra.agent.labelled_files import LabelledFiles
+from palyra.agent.labelled_files import FileLabels
 from palyra.agent.settings import Settings
 from palyra.core import subagent_limits
 from palyra.core.call_values import NO_VALUES, CallValues, bound, bound_to_known
@@ -87,7 +87,7 @@ class Authorizer:
         `others` gives the policies of a folder, for a run that was forked under them.
         """
         self._db = db
-        self.files = LabelledFiles(db)
+        self.files = FileLabels(db)
         self._shadow = shadow
         self._catalogue = catalogue
         self._policy = policy

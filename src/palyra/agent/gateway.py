@@ -17,7 +17,7 @@ from palyra.agent import long_messages, value_origins
 from palyra.agent import stop as agent_stop
 from palyra.agent.approvals import ApprovalService
 from palyra.agent.broadcast import Broadcast
-from palyra.agent.labelled_files import LabelledFiles
+from palyra.agent.labelled_files import FileLabels
 from palyra.agent.message_inputs import NOTHING, Enclosed, MessageInputs, labelled
 from palyra.agent.provider_wait import ProviderWaits
 from palyra.agent.runs import Runs
@@ -81,7 +81,7 @@ class Gateway:
         settings: Settings,
         enclosures: MessageInputs,
         waits: ProviderWaits,
-        files: LabelledFiles,
+        files: FileLabels,
     ) -> None:
         self._db = db
         self._files = files

@@ -126,7 +126,7 @@ class FileTrace(Struct, frozen=True):
     anew: Sequence[FileDigest] = ()
 
 
-class LabelledFiles:
+class FileLabels:
     """Labels that files carry into sessions and out of them. Nearly nobody has a labelled file: as
     long as there is none, nothing is read.
     """
