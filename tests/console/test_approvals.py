@@ -109,6 +109,33 @@ def test_an_edit_is_shown_while_it_is_typed_and_ever_after(somebody: Person) -> 
     (somebody.daemon.workspace / "plan.txt").unlink()
 
 
+
+def test_whoever_types_at_once_types_into_the_field_of_their_choice(somebody: Person) -> None:
+    page = somebody.log_in()
+    say(page, "write")
+    expect(page.get_by_role("button", name="Approve", exact=True)).to_be_enabled()
+    stays = page.get_by_role("button", name="Edit", exact=True).evaluate(
+        """async (edit) => {
+            const drawn = new Promise((done) => {
+                const seen = new MutationObserver(() => {
+                    const field = [...document.querySelectorAll(".edit-form label")]
+                        .find((each) => each.textContent.startsWith("content"))
+                        ?.querySelector("textarea, input");
+                    if (field) { seen.disconnect(); done(field); }
+                });
+                seen.observe(document.body, { childList: true, subtree: true });
+            });
+            edit.click();
+            const field = await drawn;
+            field.focus();
+            await new Promise((done) => setTimeout(done, 50));
+            return document.activeElement === field;
+        }"""
+    )
+    assert stays
+    page.get_by_role("button", name="Deny", exact=True).click()
+
+
 def test_what_is_too_long_for_the_card_is_allowed_only_after_all_of_it_was_shown(
     somebody: Person,
 ) -> None:

@@ -235,8 +235,11 @@ export function ApprovalCard({ request, proposed, origin, keys = false, onAnswer
   const edit = () => {
     if (!proposed) return;
     setTyped(structuredClone(edited ?? proposed.arguments));
-    setTimeout(() => card.current?.querySelector<HTMLElement>(".edit-form textarea, .edit-form input")?.focus());
   };
+  // With the drawing, not after it: whoever types at once would type into another field.
+  useLayoutEffect(() => {
+    if (typed) card.current?.querySelector<HTMLElement>(".edit-form textarea, .edit-form input")?.focus();
+  }, [!typed]);
 
   const say = async (decision: Answer["decision"]) => {
     const why = reason || (decision === "allow" && !typed && without.size ? `left out: ${[...without].join(", ")}` : "");
