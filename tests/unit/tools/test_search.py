@@ -40,9 +40,9 @@ def test_matching_lines_are_shown_with_their_numbers(tmp_path: Path) -> None:
     )
     assert found(tmp_path, r"^def \w+") == [
         "a.py",
-        "  3: def main():",
+        "  line 3: def main():",
         "b/c.py",
-        "  1: def other(): ...",
+        "  line 1: def other(): ...",
     ]
 
 
@@ -60,30 +60,30 @@ def test_context_is_shown_once_where_it_overlaps(tmp_path: Path) -> None:
     fill(tmp_path, {"a": "".join(f"{n}{'!' if n in (3, 5, 9) else ''}\n" for n in range(1, 11))})
     assert found(tmp_path, "!", context=1) == [
         "a",
-        "  2- 2",
-        "  3: 3!",
-        "  4- 4",
-        "  5: 5!",
-        "  6- 6",
+        "  line 2- 2",
+        "  line 3: 3!",
+        "  line 4- 4",
+        "  line 5: 5!",
+        "  line 6- 6",
         "  --",
-        "  8- 8",
-        "  9: 9!",
-        "  10- 10",
+        "  line 8- 8",
+        "  line 9: 9!",
+        "  line 10- 10",
     ]
 
 
 def test_a_pattern_matches_within_a_line_only(tmp_path: Path) -> None:
     fill(tmp_path, {"a": "one\ntwo\n"})
     assert found(tmp_path, r"one[^x]*two") == []
-    assert found(tmp_path, r"o$") == ["a", "  2: two"]
-    assert found(tmp_path, r"x*") == ["a", "  1: one", "  2: two"]
+    assert found(tmp_path, r"o$") == ["a", "  line 2: two"]
+    assert found(tmp_path, r"x*") == ["a", "  line 1: one", "  line 2: two"]
 
 
 def test_case_and_unicode(tmp_path: Path) -> None:
     fill(tmp_path, {"a": "Größe\nGRÖSSE\n"})
     assert found(tmp_path, "größe") == []
-    assert found(tmp_path, "größe", ignore_case=True) == ["a", "  1: Größe"]
-    assert found(tmp_path, r"Gr.ße") == ["a", "  1: Größe"]
+    assert found(tmp_path, "größe", ignore_case=True) == ["a", "  line 1: Größe"]
+    assert found(tmp_path, r"Gr.ße") == ["a", "  line 1: Größe"]
 
 
 @pytest.mark.parametrize(
@@ -146,9 +146,9 @@ def test_secrets_links_and_binaries_are_not_searched(tmp_path: Path) -> None:
     (ws / "binary").write_bytes(b"\0needle")
     result = call(ws, "fs.search", pattern="needle", ignored=True)
     assert result.text.split("\n") == [
-        "1 matching lines in 1 files; skipped files: 1 binary",
+        "1 match in 1 file; skipped files: 1 binary",
         "ok.txt",
-        "  1: needle",
+        "  line 1: needle",
     ]
 
 
@@ -247,4 +247,4 @@ def test_a_folder_without_permission_is_counted(own_folder: Path) -> None:
     with without_privileges(own_folder):
         result = call(own_folder, "fs.search", pattern="x")
     (own_folder / "closed").chmod(0o755)
-    assert result.text.split("\n")[0] == "1 matching lines in 1 files; skipped files: 1 unreadable"
+    assert result.text.split("\n")[0] == "1 match in 1 file; skipped files: 1 unreadable"

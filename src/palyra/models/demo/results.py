@@ -164,11 +164,11 @@ def matches(result: ReadResult) -> Matches:
     """Return what `fs.search` returned."""
     cut = _CUT.search(result.text)
     header, *lines = (result.text[: cut.start()] if cut else result.text).split("\n")
-    counted = re.match(r"(\d+) matching", header)
+    counted = re.match(r"(\d+) match", header)
     found: list[Match] = []
     path = ""
     for line in lines:
-        hit = re.match(r"  (\d+): ?(.*)", line)
+        hit = re.match(r"  (?:line )?(\d+): ?(.*)", line)
         if hit:
             found.append(Match(path, int(hit[1]), hit[2]))
         elif line and not line.startswith("  "):

@@ -404,7 +404,7 @@ def _keep(search: Searching, place: WorkspacePath, data: bytes, numbers: list[in
             if len(text) <= _LONGEST_LINE
             else text[:_LONGEST_LINE] + f"… ({len(text):,} characters)"
         )
-        _add(search, f"  {number}{':' if number in matched else '-'} {cut}")
+        _add(search, f"  line {number}{':' if number in matched else '-'} {cut}")
 
 
 def _add(search: Searching, line: str) -> None:
@@ -415,8 +415,14 @@ def _add(search: Searching, line: str) -> None:
     search.lines.append(line)
 
 
+def _count(number: int, one: str, more: str) -> str:
+    return f"{number} {one if number == 1 else more}"
+
+
 def _report(search: Searching, steps: Walk) -> ToolResult:
-    notes = [f"{search.matches} matching lines in {search.files} files"]
+    notes = [
+        f"{_count(search.matches, 'match', 'matches')} in {_count(search.files, 'file', 'files')}"
+    ]
     if search.named and not search.matches:
         named = ", ".join(search.named)
         notes = [f"no line matches, but names of files do: {named}; read one with fs.read"]
