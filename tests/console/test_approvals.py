@@ -109,7 +109,6 @@ def test_an_edit_is_shown_while_it_is_typed_and_ever_after(somebody: Person) -> 
     (somebody.daemon.workspace / "plan.txt").unlink()
 
 
-
 def test_whoever_types_at_once_types_into_the_field_of_their_choice(somebody: Person) -> None:
     page = somebody.log_in()
     say(page, "write")

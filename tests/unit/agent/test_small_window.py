@@ -216,6 +216,21 @@ def test_a_short_schema_has_what_is_required_and_names_the_rest() -> None:
     assert small_offer.short(tool) == tool
 
 
+def test_a_short_schema_names_the_values_of_optional_parameters() -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "text": {"type": "string"},
+            "kind": {"enum": ["fact", "preference"]},
+            "long": {"enum": ["a value of many words", "another value of many words", "more"] * 2},
+        },
+        "required": ["text"],
+    }
+    tool = small_offer.short(ToolSchema("note", "Keep a note.", schema))
+    assert tool.description == "Keep a note; also takes kind (fact|preference), long."
+    assert small_offer.short(tool) == tool
+
+
 def test_a_cut_result_says_how_to_read_on() -> None:
     long = "a line of text\n" * 900
     step = _step(10, "fs.read", long, {}, "now")

@@ -23,6 +23,8 @@ CORE = ("fs.read", "fs.list", "fs.search", "fs.write", "fs.patch", "shell.run")
 # Offered once there is something to read with it: until then weak models take it for `fs.read`.
 _STORED = "artifact.read"
 _MOST_PROSE = 120
+# The values of an optional parameter, in characters, that are worth their tokens.
+_MOST_CHOICES = 60
 _PROSE = ("description", "title", "examples", "$comment")
 _MOST_NAMES = 12
 _WORD = re.compile(r"[a-z]{3,}")
@@ -85,7 +87,9 @@ def short(tool: ToolSchema) -> ToolSchema:
     head, _, also = tool.description.partition(_ALSO)
     more = [also.rstrip(".")] if also else []
     if isinstance(properties, dict) and isinstance(required, list) and required:
-        more += [name for name in properties if name not in required]
+        more += [
+            _named(name, schema) for name, schema in properties.items() if name not in required
+        ]
         parameters["properties"] = {
             name: schema for name, schema in properties.items() if name in required
         }
@@ -93,6 +97,15 @@ def short(tool: ToolSchema) -> ToolSchema:
     if more:
         said = f"{said.rstrip('.')}{_ALSO}{', '.join(more)}."
     return ToolSchema(tool.name, said, parameters)
+
+
+def _named(name: str, schema: Any) -> str:
+    """An optional parameter, with its values where there are few: a weak model makes others up."""
+    choices = schema.get("enum") if isinstance(schema, dict) else None
+    if not isinstance(choices, list) or not all(isinstance(each, str) for each in choices):
+        return name
+    listed = "|".join(choices)
+    return f"{name} ({listed})" if len(listed) <= _MOST_CHOICES else name
 
 
 def _sentence(text: str) -> str:
