@@ -31,9 +31,16 @@ def verified(home: Path) -> VerifyReport:
     return sqlite_files.inspect(journal, trust=log_keys.trust(journal))
 
 
+def raw_file(journal: Path) -> apsw.Connection:
+    """The file as another program opens it; it waits while the daemon writes."""
+    raw = apsw.Connection(str(journal))
+    raw.set_busy_timeout(30_000)
+    return raw
+
+
 def unguarded(journal: Path) -> apsw.Connection:
     """The file for somebody who takes the guards away first."""
-    raw = apsw.Connection(str(journal))
+    raw = raw_file(journal)
     for (name,) in raw.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
         raw.execute(f"DROP TRIGGER {name}")
     return raw

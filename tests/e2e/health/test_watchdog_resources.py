@@ -7,7 +7,6 @@ import sys
 import time
 from pathlib import Path
 
-import apsw
 import pytest
 
 from palyra.models.scripted import Turn
@@ -16,6 +15,7 @@ from palyra.store import sqlite_files
 from palyra.store.database import Tx
 from tests.faults import FullDisk, eventually, on_full_disk
 from tests.inprocess import finished, say, session
+from tests.proving import raw_file
 from tests.watching_over import (
     JumpingClock,
     incidents,
@@ -244,8 +244,7 @@ def test_a_broken_chain_is_found_in_the_background_and_named(tmp_path: Path) -> 
         set_mode(d, "observe_only")
         await d.watchdog.look()
         assert await incidents(d) == []
-        damaged = apsw.Connection(str(d.journal_path))
-        damaged.set_busy_timeout(5_000)
+        damaged = raw_file(d.journal_path)
         damaged.execute(
             "DROP TRIGGER entries_are_never_changed; UPDATE entries SET principal = 'user:m' WHERE position = 3"
         )

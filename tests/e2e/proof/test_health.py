@@ -5,8 +5,6 @@ are behind, and of rights that nobody gave.
 import asyncio
 from pathlib import Path
 
-import apsw
-
 from palyra.core import signed_notes
 from palyra.core.signed_notes import LogCheckpoint
 from palyra.features.health.watchdog import HealthFinding, LookTime
@@ -16,6 +14,7 @@ from palyra.features.proof.service import JournalProof
 from palyra.store import tokens
 from tests.inprocess import daemon
 from tests.journals import new_id, noting
+from tests.proving import raw_file
 
 TAPE = new_id()
 
@@ -39,7 +38,7 @@ def test_nothing_is_told_while_nothing_is_wrong_and_each_fault_has_its_own_findi
             await proof.checkpoint()
             for _ in range(PATIENCE):
                 await anchors.push(anchors.states[0])
-            raw = apsw.Connection(str(tmp_path / "home" / "journal.db"))
+            raw = raw_file(tmp_path / "home" / "journal.db")
             raw.execute(
                 "INSERT INTO tokens (token_id, digest, name, principal, scope, created_ms)"
                 " VALUES ('forged', x'01', 'x', 'user:owner', 'owner', 1)"

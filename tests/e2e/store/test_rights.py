@@ -5,7 +5,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import apsw
 import msgspec
 import pytest
 
@@ -39,7 +38,7 @@ from tests.clocks import HeldClock
 from tests.crash.scenarios import call
 from tests.inprocess import daemon
 from tests.journals import new_id, opened, run
-from tests.proving import relink, unguarded
+from tests.proving import raw_file, relink, unguarded
 from tests.scheduling import add, firings, moment, pass_time, timed
 
 FAR = 1 << 50
@@ -194,7 +193,7 @@ def _asked(folder: Path, table: str, statement: str = "") -> tuple[object, list[
             db.seals = RowSeals(bytes(32))
             await db.write(_give_everything)
         if statement:
-            raw = apsw.Connection(str(folder / "j.db"))
+            raw = raw_file(folder / "j.db")
             raw.execute(statement)
             raw.close()
         async with opened(folder / "j.db") as db:
@@ -238,7 +237,7 @@ def test_what_a_forged_row_pretends_is_not_sealed_along_with_a_true_change(tmp_p
             db.seals = RowSeals(bytes(32))
             await db.write(lambda tx: people.seen(tx, "c", "eve", "Eve", ""))
             await db.write(lambda tx: workers.admit(tx, "attic", "f"))
-        raw = apsw.Connection(str(tmp_path / "j.db"))
+        raw = raw_file(tmp_path / "j.db")
         raw.execute("UPDATE channel_people SET principal = 'user:owner'")
         raw.execute("UPDATE workers SET fingerprint = 'forged'")
         raw.close()
@@ -276,7 +275,7 @@ def test_rows_from_before_there_were_seals_are_sealed_once(tmp_path: Path) -> No
             await db.write(lambda tx: tokens.add(tx, TOKEN, b"old"))
         async with daemon(tmp_path, []) as d:
             found.append([each.name for _, each in await d.db.read(tokens.valid)])
-        raw = apsw.Connection(str(tmp_path / "home" / "journal.db"))
+        raw = raw_file(tmp_path / "home" / "journal.db")
         raw.execute(
             "INSERT INTO tokens (token_id, digest, name, principal, scope, created_ms) SELECT"
             " 'forged', x'01', 'forged', principal, scope, created_ms FROM tokens LIMIT 1"
@@ -323,7 +322,7 @@ def test_a_schedule_that_was_widened_in_the_file_gives_its_runs_nothing(tmp_path
         async with timed(tmp_path, clock, model) as d:
             made = await add(d, "daily at 9", scopes=(Subject("fs.write", "path_prefix", "/no"),))
             kept = await add(d, "daily at 9", text="rest")
-            raw = apsw.Connection(str(tmp_path / "home" / "journal.db"))
+            raw = raw_file(tmp_path / "home" / "journal.db")
             raw.execute(
                 "UPDATE schedules SET body = CAST(replace(CAST(body AS TEXT), '/no', '/') AS BLOB)"
                 " WHERE schedule_id = ?",
@@ -357,7 +356,7 @@ def test_schedules_from_before_they_were_sealed_are_sealed_once(tmp_path: Path) 
             await d.db.write(lambda tx: schedules.save(tx, SCHEDULE))
 
     def forge() -> None:
-        raw = apsw.Connection(str(tmp_path / "home" / "journal.db"))
+        raw = raw_file(tmp_path / "home" / "journal.db")
         raw.execute("UPDATE schedules SET mac = x''")
         raw.close()
 
@@ -403,7 +402,7 @@ def test_a_right_is_bound_to_the_entry_that_made_it(
 ) -> None:
     journal = _made(tmp_path)
     assert _answer(journal, table) == (GIVEN[table], [])
-    raw = apsw.Connection(str(journal))
+    raw = raw_file(journal)
     raw.execute(change.format(table=table))
     raw.close()
     found, refused = _answer(journal, table)
@@ -439,7 +438,7 @@ def test_a_home_from_before_rows_carried_their_entry_is_bound_once(tmp_path: Pat
     asyncio.run(make())
     journal = tmp_path / "home" / "journal.db"
     seals = RowSeals((tmp_path / "home" / "keys" / "rights.key").read_bytes())
-    raw = apsw.Connection(str(journal))
+    raw = raw_file(journal)
     raw.execute("UPDATE tokens SET entry = 0, entry_hash = x''")
     for row in raw.execute(f"SELECT {rights.TOKENS.columns} FROM tokens").fetchall():
         mac = seals.mac(rights.TOKENS, row[: len(rights.TOKENS.fields)])

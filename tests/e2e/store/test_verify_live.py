@@ -7,8 +7,6 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-import apsw
-
 from palyra.features.retention.service import DAY_MS
 from palyra.models.scripted import Turn
 from palyra.serve.wiring.daemon import Daemon
@@ -18,6 +16,7 @@ from palyra.store.verify import VerifyReport
 from tests.faults import in_daemon
 from tests.inprocess import session
 from tests.journals import new_id, noting
+from tests.proving import raw_file
 from tests.watching_over import JumpingClock, incidents, kinds, set_mode, watched
 
 WRITERS = 8
@@ -113,8 +112,7 @@ def _change(tx: Tx, position: int) -> None:
 
 def by_hand(journal: Path, sql: str) -> None:
     """What somebody does to the file beside the daemon."""
-    connection = apsw.Connection(str(journal))
-    connection.set_busy_timeout(5_000)
+    connection = raw_file(journal)
     connection.execute(sql)
     connection.close()
 
