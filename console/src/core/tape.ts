@@ -5,8 +5,6 @@ import { wordsOf } from "./api";
 import * as palyra from "./verbs";
 
 const PAGE = 200;
-/** Besides those in view: what lies around an entry that is looked at. */
-const MOST_PAGES = 6;
 
 export class Tape {
   readonly session = signal<Session | undefined>(undefined);
@@ -17,8 +15,9 @@ export class Tape {
   readonly error = signal("");
   private readonly pages = new Map<number, readonly Entry[]>();
   private readonly coming = new Map<number, Promise<void>>();
-  /** How many pages are in view. */
-  private inView = 0;
+  /** The pages of the list that is looked at, and those around a chosen entry. No others are kept. */
+  private inView: ReadonlySet<number> = new Set();
+  private around: ReadonlySet<number> = new Set();
 
   constructor(readonly id: string) {}
 
@@ -54,16 +53,16 @@ export class Tape {
 
   /** Fetch what is missing of what is in view: entries that a filter leaves may lie far apart. */
   async show(seqs: readonly number[]): Promise<void> {
-    const pages = new Set(seqs.map(pageOf));
-    this.inView = pages.size;
-    await this.bring(pages);
+    this.inView = new Set(seqs.map(pageOf));
+    await this.bring(this.inView);
   }
 
-  /** Fetch what is missing of a stretch. */
+  /** Fetch what is missing of the stretch around an entry; an empty stretch lets the last one go. */
   async want(from: number, to: number): Promise<void> {
     const first = pageOf(Math.max(1, from));
     const last = Math.min(to, this.head.peek());
-    await this.bring(last > 0 ? Array.from({ length: Math.max(0, pageOf(last) - first + 1) }, (_, at) => first + at) : []);
+    this.around = new Set(last > 0 ? Array.from({ length: Math.max(0, pageOf(last) - first + 1) }, (_, at) => first + at) : []);
+    await this.bring(this.around);
   }
 
   private async bring(pages: Iterable<number>): Promise<void> {
@@ -71,10 +70,14 @@ export class Tape {
     for (const page of pages) {
       const known = this.pages.get(page);
       const whole = Math.min(PAGE, this.head.peek() - page * PAGE);
-      if (known && known.length >= whole) this.touch(page, known);
-      else work.push(this.fetch(page));
+      if (!known || known.length < whole) work.push(this.fetch(page));
     }
     await Promise.all(work);
+    this.forget();
+  }
+
+  private forget(): void {
+    for (const page of this.pages.keys()) if (!this.inView.has(page) && !this.around.has(page)) this.pages.delete(page);
   }
 
   private fetch(page: number): Promise<void> {
@@ -84,9 +87,9 @@ export class Tape {
     let more = false;
     const work = palyra.listEntries(this.id, { after: page * PAGE, limit: PAGE }).then(
       ({ entries }) => {
-        this.touch(page, entries);
+        this.pages.set(page, entries);
         this.grow(entries.at(-1)?.seq ?? 0);
-        while (this.pages.size > MOST_PAGES + this.inView) this.pages.delete(this.pages.keys().next().value!);
+        this.forget();
         this.error.value = "";
         this.tick.value++;
         // The tape grew while this was under way, and whoever wanted that waits for it here.
@@ -96,11 +99,6 @@ export class Tape {
     ).finally(() => this.coming.delete(page)).then(() => (more ? this.fetch(page) : undefined));
     this.coming.set(page, work);
     return work;
-  }
-
-  private touch(page: number, entries: readonly Entry[]): void {
-    this.pages.delete(page);
-    this.pages.set(page, entries);
   }
 }
 

@@ -23,6 +23,7 @@ export function Entries({ tape, only, chosen, onChoose }: { tape: Tape; only: re
   useEffect(() => {
     if (last > first) void tape.show(Array.from({ length: last - first }, (_, at) => seqAt(first + at)));
   }, [tape, first, last, head, only]);
+  useEffect(() => () => void tape.show([]), [tape]);
   const here = chosen ? placeOf(chosen) : -1;
   useLayoutEffect(() => {
     const box = pane.current!;

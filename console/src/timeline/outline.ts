@@ -14,18 +14,25 @@ const DIGEST = /^[0-9a-f]{64}$/;
 
 export type Kind = Tone | "other";
 
-export interface Line {
-  seq: number;
-  /** Since the first line: small numbers take no memory of their own. */
-  after: number;
-  kind: Kind;
-  run: string;
-  tool: string;
-  /** The tool call it is about: what is decided about that may come later. */
-  call: string;
-  /** What a search looks at: the kind of the entry, and its words in small letters. */
-  name: string;
-  text: string;
+/** What is kept of each entry, field by field: ten thousand objects would take twice the memory. */
+class Lines {
+  readonly seqs: number[] = [];
+  readonly times: number[] = [];
+  readonly tools: string[] = [];
+  /** The tool calls they are about: what is decided about one may come later. */
+  readonly calls: string[] = [];
+  /** What a search looks at: the kinds of the entries, and their words in small letters. */
+  readonly names: string[] = [];
+  readonly texts: string[] = [];
+
+  add(seq: number, time: number, tool: string, call: string, name: string, text: string): void {
+    this.seqs.push(seq);
+    this.times.push(time);
+    this.tools.push(tool);
+    this.calls.push(call);
+    this.names.push(name);
+    this.texts.push(text);
+  }
 }
 
 export class Outline {
@@ -36,9 +43,7 @@ export class Outline {
   readonly total = signal(0);
   readonly first = signal(1);
   readonly done = signal(false);
-  lines: Line[] = [];
-  /** The time of the first line. */
-  begin = 0;
+  lines = new Lines();
   /** Sessions that continue this one. */
   readonly branches = new Set<string>();
   private reader = new RunReader();
@@ -55,8 +60,9 @@ export class Outline {
     return this.reader.runs;
   }
 
-  decisionOf(line: Line): Decision {
-    return this.decisions.get(line.call) ?? "";
+  /** The decision about the call that a line is about. */
+  decisionAt(line: number): Decision {
+    return this.decisions.get(this.lines.calls[line]!) ?? "";
   }
 
   /** Read up to this entry. */
@@ -71,8 +77,7 @@ export class Outline {
   /** Read everything from an earlier entry on. */
   earlier(): void {
     this.first.value = Math.max(1, this.first.peek() - MOST);
-    this.lines = [];
-    this.begin = 0;
+    this.lines = new Lines();
     this.reader = new RunReader();
     this.decisions = new Map();
     const head = this.wanted;
@@ -83,7 +88,7 @@ export class Outline {
 
   private async read(): Promise<void> {
     try {
-      for (let after = this.lines.at(-1)?.seq ?? this.first.peek() - 1; after < this.wanted; after = this.lines.at(-1)?.seq ?? after) {
+      for (let after = this.lines.seqs.at(-1) ?? this.first.peek() - 1; after < this.wanted; after = this.lines.seqs.at(-1) ?? after) {
         const starts = Array.from({ length: AT_ONCE }, (_, at) => after + at * PAGE).filter((start) => start < this.wanted);
         const pages = await Promise.all(starts.map((start) => palyra.listEntries(this.id, { after: start, limit: PAGE })));
         const last = after;
@@ -115,15 +120,15 @@ export class Outline {
   }
 
   private add(entries: readonly Entry[]): void {
-    this.reader.add(entries);
-    for (const run of this.runs) run.spans.sort((a, b) => a.start - b.start || a.seq - b.seq);
     for (const entry of entries) {
+      this.reader.add([entry]);
       if (entry.kind === "session.branched" && (entry.event as SessionBranched).child !== this.id) this.branches.add((entry.event as SessionBranched).child);
       const { tool, decision } = this.reader.about(entry);
       const call = (entry.event as { call_id?: string }).call_id ?? "";
       if (call && decision) this.decisions.set(call, decision);
-      this.lines.push({ seq: entry.seq, after: entry.time_ms - (this.begin ||= entry.time_ms), kind: kindOf(entry.kind), run: this.once(entry.run_id ?? ""), tool: this.once(tool), call: this.once(call), name: this.once(entry.kind), text: this.textOf(entry) });
+      this.lines.add(entry.seq, entry.time_ms, this.once(tool), this.once(call), this.once(entry.kind), this.textOf(entry));
     }
+    for (const run of this.runs) run.spans.sort((a, b) => a.start - b.start || a.seq - b.seq);
   }
 }
 

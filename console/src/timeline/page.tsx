@@ -20,7 +20,7 @@ import { Activity } from "./activity";
 import { Axis } from "./axis";
 import { Compare, CompareWith } from "./compare";
 import { Entries } from "./entries";
-import { DECISIONS, filterOf, filters, KINDS, linesThrough, spanFilter, type Filter } from "./filters";
+import { DECISIONS, filterOf, filters, KINDS, entriesThrough, spanFilter, type Filter } from "./filters";
 import { Outline } from "./outline";
 import { Overview, type TimeWindow } from "./overview";
 import { groupsOf, Steps, type Group } from "./steps";
@@ -72,7 +72,7 @@ function Session({ id }: { id: string }): VNode {
   useEffect(() => tape.grow(newest), [newest]);
   useEffect(() => outline.grow(head), [outline, head]);
   useEffect(() => {
-    if (chosen && head) void tape.want(chosen - NEAR, chosen + NEAR);
+    if (head) void tape.want(chosen - NEAR, chosen ? chosen + NEAR : 0);
   }, [tape, chosen, head > 0]);
 
   const runs = useMemo(() => [...outline.runs], [outline, tick]);
@@ -100,9 +100,8 @@ function Session({ id }: { id: string }): VNode {
     if (matchMedia(NARROW).matches) requestAnimationFrame(() => detail.current?.scrollIntoView({ block: "start" }));
   };
   const show = (run: RunSpans | undefined) => { if (run) { pick(undefined); choose(run.spans[0]?.seq ?? 1); } };
-  const lines = useMemo(() => linesThrough(outline, filter), [outline, tick, filter.kind, filter.tool, filter.decision, filter.text]);
-  const only = useMemo(() => lines?.map((each) => each.seq), [lines]);
-  const lets = useMemo(() => spanFilter(filter, lines), [lines]);
+  const only = useMemo(() => entriesThrough(outline, filter), [outline, tick, filter.kind, filter.tool, filter.decision, filter.text]);
+  const lets = useMemo(() => spanFilter(filter, only), [only]);
   const groups = useMemo(() => groupsOf(runs, view, now, lets), [runs, view.from, view.to, lets, now]);
   const entry = chosen ? tape.at(chosen) : undefined;
   const title = tape.session.value?.title;
@@ -181,12 +180,13 @@ function span(axis: Axis): string {
 }
 
 function jump(outline: Outline, time: number, choose: (seq: number) => void): void {
-  const found = outline.lines.find((each) => each.after >= time - outline.begin) ?? outline.lines.at(-1);
-  if (found) choose(found.seq);
+  const { times, seqs } = outline.lines;
+  const at = times.findIndex((each) => each >= time);
+  if (seqs.length) choose(seqs[at < 0 ? seqs.length - 1 : at]!);
 }
 
 function Filters({ filter, outline, head }: { filter: Filter; outline: Outline; head: number }): VNode {
-  const tools = useMemo(() => [...new Set(outline.lines.map((each) => each.tool).filter(Boolean))].sort(), [outline, outline.tick.value]);
+  const tools = useMemo(() => [...new Set(outline.lines.tools.filter(Boolean))].sort(), [outline, outline.tick.value]);
   const [text, setText] = useState(filter.text);
   const written = useRef(filter.text);
   useEffect(() => {

@@ -34,36 +34,73 @@ export function groupsOf(runs: readonly RunSpans[], view: TimeWindow, now: numbe
     if (end < view.from || run.start > view.to) continue;
     const from = Math.max(run.start, view.from);
     const to = Math.min(end, view.to);
-    const spans = run.spans.filter((each) => each.start <= to && each.end >= from && (!lets || lets(each)));
+    const shows = (each: Span) => each.start <= to && each.end >= from && (!lets || lets(each));
+    // Most runs lie in the window as a whole: those need no list of their own.
+    const spans = run.spans.every(shows) ? run.spans : run.spans.filter(shows);
     if (spans.length || !lets) found.push({ run, from, to, spans });
   }
   return found;
 }
 
-function rowsOf(groups: readonly Group[]): { rows: Row[]; height: number } {
-  const rows: Row[] = [];
-  let top = 0;
-  for (const group of groups) {
-    rows.push({ group, span: undefined, top });
-    top += RUN;
-    for (const span of group.spans) {
-      rows.push({ group, span, top });
-      top += STEP;
-    }
-  }
-  return { rows, height: top };
-}
+/** Where rows lie: each run's own, and below it one for each step. A row is made when it is looked at. */
+class Rows {
+  /** The number of each run's own row. */
+  private readonly starts: number[] = [];
+  readonly length: number;
 
-/** The row at a height, by halving. */
-function rowAt(rows: readonly Row[], top: number): number {
-  let low = 0;
-  let high = rows.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (rows[middle]!.top <= top) low = middle + 1;
-    else high = middle;
+  constructor(private readonly groups: readonly Group[]) {
+    let next = 0;
+    for (const group of groups) {
+      this.starts.push(next);
+      next += 1 + group.spans.length;
+    }
+    this.length = next;
   }
-  return Math.max(0, low - 1);
+
+  get height(): number {
+    return this.length * STEP + this.groups.length * (RUN - STEP);
+  }
+
+  at(index: number): Row | undefined {
+    if (index < 0 || index >= this.length) return undefined;
+    const which = this.last((start) => start <= index);
+    const below = index - this.starts[which]!;
+    const group = this.groups[which]!;
+    return { group, span: below ? group.spans[below - 1] : undefined, top: this.topOf(which) + (below ? RUN + (below - 1) * STEP : 0) };
+  }
+
+  /** The row at a height. */
+  indexAt(top: number): number {
+    if (!this.length) return 0;
+    const which = this.last((_, at) => this.topOf(at) <= top);
+    const below = Math.ceil(Math.max(0, top - this.topOf(which) - RUN + 1) / STEP);
+    return this.starts[which]! + Math.min(this.groups[which]!.spans.length, below);
+  }
+
+  /** The row of a step, or -1. */
+  indexOf(seq: number): number {
+    for (const [which, { spans }] of this.groups.entries()) {
+      const at = spans.findIndex((each) => each.seq === seq);
+      if (at >= 0) return this.starts[which]! + 1 + at;
+    }
+    return -1;
+  }
+
+  private topOf(which: number): number {
+    return this.starts[which]! * STEP + which * (RUN - STEP);
+  }
+
+  /** The last run that this holds for, by halving. */
+  private last(holds: (start: number, at: number) => boolean): number {
+    let low = 0;
+    let high = this.starts.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (holds(this.starts[middle]!, middle)) low = middle + 1;
+      else high = middle;
+    }
+    return Math.max(0, low - 1);
+  }
 }
 
 export function Steps({ groups, now, chosen, label, onChoose, onRun }: {
@@ -77,7 +114,8 @@ export function Steps({ groups, now, chosen, label, onChoose, onRun }: {
   const pane = useRef<HTMLDivElement>(null);
   const [at, setAt] = useState({ top: 0, height: 600 });
   const [over, setOver] = useState<Row | undefined>();
-  const { rows, height } = rowsOf(groups);
+  const rows = new Rows(groups);
+  const { height } = rows;
   useLayoutEffect(() => {
     const box = pane.current!;
     const watching = new ResizeObserver(() => setAt({ top: box.scrollTop, height: box.clientHeight }));
@@ -86,11 +124,11 @@ export function Steps({ groups, now, chosen, label, onChoose, onRun }: {
   }, []);
   // A window that was made smaller may end above what was in view.
   const top = Math.min(at.top, Math.max(0, height - at.height));
-  const first = Math.max(0, rowAt(rows, top) - SPARE);
-  const last = Math.min(rows.length, rowAt(rows, top + at.height) + 1 + SPARE);
-  const here = chosen ? rows.findIndex((each) => each.span?.seq === chosen) : -1;
+  const first = Math.max(0, rows.indexAt(top) - SPARE);
+  const last = Math.min(rows.length, rows.indexAt(top + at.height) + 1 + SPARE);
+  const here = chosen ? rows.indexOf(chosen) : -1;
   useLayoutEffect(() => {
-    const row = rows[here];
+    const row = rows.at(here);
     const box = pane.current!;
     if (row && (row.top < box.scrollTop || row.top + STEP > box.scrollTop + box.clientHeight)) box.scrollTop = Math.max(0, row.top - box.clientHeight / 2);
   }, [chosen, here >= 0]);
@@ -100,16 +138,17 @@ export function Steps({ groups, now, chosen, label, onChoose, onRun }: {
     event.preventDefault();
     const toward = step > 0 ? 1 : -1;
     let next = Math.min(rows.length - 1, Math.max(0, here < 0 ? (step > 0 ? 0 : rows.length - 1) : here + step));
-    while (rows[next] && !rows[next]!.span) next += toward;
-    if (!rows[next]) for (next = here < 0 ? 0 : here; rows[next] && !rows[next]!.span; next++);
-    const found = rows[next]?.span;
+    const headAt = (index: number) => { const row = rows.at(index); return Boolean(row && !row.span); };
+    while (headAt(next)) next += toward;
+    if (!rows.at(next)) for (next = here < 0 ? 0 : here; headAt(next); next++);
+    const found = rows.at(next)?.span;
     if (found) onChoose(found.seq);
   };
   return (
     <div class="steps" ref={pane} style={{ "--rows": `${height + 8}px` }} tabIndex={0} role="listbox" aria-label={label} aria-activedescendant={here >= 0 ? `step-${chosen}` : undefined}
       onScroll={(event) => setAt({ top: event.currentTarget.scrollTop, height: event.currentTarget.clientHeight })} onKeyDown={pressed} onMouseLeave={() => setOver(undefined)}>
       <div class="steps-space" role="presentation" style={{ height: `${height}px` }} />
-      {rows.slice(first, last).map((row, index) => (row.span
+      {Array.from({ length: last - first }, (_, index) => ({ row: rows.at(first + index)!, index })).map(({ row, index }) => (row.span
         ? <Step key={`${row.group.run.id} ${row.span.seq} ${row.span.label}`} row={row} span={row.span} now={now} chosen={first + index === here} onChoose={onChoose} onOver={setOver} />
         : <RunHead key={row.group.run.id} row={row} now={now} onRun={onRun} onOver={setOver} />))}
       {over?.span && <Tip row={over} span={over.span} now={now} below={over.top - top < at.height - 130} />}

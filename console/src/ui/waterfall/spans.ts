@@ -104,6 +104,8 @@ const BAD_OUTCOMES = new Set<ToolFinished["outcome"]>(["denied", "error", "timeo
 /** Reads entries in their order and keeps the runs they belong to. Entries may come in several portions. */
 export class RunReader {
   readonly runs: RunSpans[] = [];
+  private readonly byId = new Map<string, RunSpans>();
+  /** Of the runs that go on, and of those that broke off: there a tool may still finish. */
   private readonly reading = new Map<string, Reading>();
 
   add(entries: readonly Entry[]): void {
@@ -118,13 +120,15 @@ export class RunReader {
   }
 
   private of(entry: Entry): Reading {
-    let found = this.reading.get(entry.run_id!);
-    if (!found) {
-      const run: RunSpans = { id: entry.run_id!, tape: entry.tape, number: this.runs.length + 1, start: entry.time_ms, end: entry.time_ms, state: "running", origin: "", spans: [] };
-      found = { run, wait: undefined, last: entry.time_ms, prompted: 0 };
-      this.reading.set(run.id, found);
+    const id = entry.run_id!;
+    let run = this.byId.get(id);
+    if (!run) {
+      run = { id, tape: entry.tape, number: this.runs.length + 1, start: entry.time_ms, end: entry.time_ms, state: "running", origin: "", spans: [] };
+      this.byId.set(id, run);
       this.runs.push(run);
     }
+    let found = this.reading.get(id);
+    if (!found) this.reading.set(id, (found = { run, wait: undefined, last: run.end, prompted: 0 }));
     return found;
   }
 
@@ -257,10 +261,13 @@ export class RunReader {
       case "answer.refused":
         span("error", "Reply rejected", now, now, { gist: firstLine((entry.event as AnswerRefused).problem) });
         break;
-      case "run.completed":
-        span("message", "Answer", now, now, { gist: firstLine((entry.event as RunCompleted).text) });
+      case "run.completed": {
+        // The answer is the last reply: both then have one text.
+        const gist = firstLine((entry.event as RunCompleted).text);
+        span("message", "Answer", now, now, { gist: run.spans.find((each) => each.gist === gist)?.gist ?? gist });
         ended("done");
         break;
+      }
       case "run.failed": {
         const event = entry.event as RunFailed;
         span("error", `Failed · ${visible(event.reason).replaceAll("_", " ")}`, now, now, { gist: firstLine(event.message) });
@@ -274,6 +281,7 @@ export class RunReader {
     }
     at.last = now;
     run.end = Math.max(run.end, now);
+    if (run.state === "done") this.reading.delete(run.id);
   }
 }
 
