@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from palyra.core.redaction.formats import FormatMatch
+from palyra.core.redaction.literals import Prefilter
 from palyra.core.redaction.shapes import UNREAD, Work
 from palyra.core.redaction.values import Kind, Value, is_secret
 
@@ -26,10 +27,12 @@ _SHORT = frozenset({"pass", "pw", "pwd"})
 _WHOSE = re.compile(
     r"(?:.*[_ ])?(?:user|user ?name|login|account|e-?mail|id|name|host|server|service|url|ip|site)"
 )
-_NAMED_CELL = re.compile(
+_A_NAMED_CELL = (
     rf"(?m)(?:^|[|,;\t])[ \"'*`_]{{0,4}}({'|'.join(sorted(_NAMES, key=len, reverse=True))})"
     r"[ \"'*`_]{0,40}(?:[|,;\t\r]|$)"
 )
+_NAMED_CELL = re.compile(_A_NAMED_CELL)
+_HAS_NAMED_CELL = Prefilter(_A_NAMED_CELL)
 _RULE_ROW = re.compile(r"[\s|:+\-]+")
 _MOST_ROWS = 2_000
 _LONGEST_ROW = 1_000
@@ -43,7 +46,7 @@ _CELL = re.compile(r"\s*(?:'([^'\n]*)'|\"([^\"\n]*)\"|([^,'\"]*))\s*(?:,|$)")
 
 def find(text: str, lower: str, work: Work) -> Iterator[FormatMatch]:
     """`lower` is `text` in lower case, character for character."""
-    if "\n" in text:
+    if "\n" in text and _HAS_NAMED_CELL.may_match(lower):
         yield from _rows(text, lower, work)
     if "insert" in lower and "values" in lower:
         yield from _inserts(text, work)

@@ -4,11 +4,11 @@ programs. User and password go together.
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from palyra.core.redaction import codes, commands, grammars, shapes, values
 from palyra.core.redaction.formats import FormatMatch
 from palyra.core.redaction.grammars import CredentialRule
+from palyra.core.redaction.literals import Literals, Prefilter
 from palyra.core.redaction.shapes import UNREAD, Work
 
 # Programs that take a password, by the flags for it: `unzip -p` means something else.
@@ -48,42 +48,28 @@ _LONGEST_LINE = 240
 _TRIED = 3  # units of work for one try, and one more for so many characters of what was found
 _LONG = 64
 _ACCOUNT = re.compile(r"\w@[\w.\-]{5,64}(?:[:|;]|\s?/\s)")
-_HAS_IP = re.compile(r"\d\.\d{1,3}\.\d{1,3}\.\d")
+_HAS_IP = Prefilter(r"[0-9]\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]")
 _JUDGEMENT = 36
-_IP = re.compile(r"(?<![\d.])\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}(?![\d.])")
+_IP = re.compile(r"(?<![\d.])[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}(?![\d.])")
 _NOTED = re.compile(r"[^\s/:,;|()\[\]\"'<>]+")
 _NO_NOTE = re.compile(r"[\"'`=<>{}#]|://|\(\)")  # code, settings, addresses of pages
 _NOTE, _FEW_PARTS, _SPOKEN = 96, 7, 4.0
-_FEW = 2
 
 
-# Parts that several literals share: where one is missing, so are all of them.
-_STEMS = (
-    *("auth", "user", "pass", "login", "token", "connect", " --", "admin", "root", "wifi", "sig"),
-    *("(p", "{s"),
-)
-
-
-class _Group(NamedTuple):
-    """Rules by literal, and the words of which one must be there for any of them to hold."""
-
-    gate: tuple[str, ...]
-    literals: tuple[tuple[str, tuple[CredentialRule, ...]], ...]
-
-
-def _groups() -> Iterator[_Group]:
-    gates: dict[tuple[str, ...], dict[str, list[CredentialRule]]] = {}
+def _by_literal() -> dict[str, tuple[CredentialRule, ...]]:
+    rules: dict[str, list[CredentialRule]] = {}
     for rule in (*grammars.RULES, *commands.RULES, *codes.RULES):
         for literal in rule.literals:
-            gate = rule.needs
-            if not gate or len(gate) > max(_FEW, len(rule.literals)):
-                gate = tuple(stem for stem in _STEMS if stem in literal)[:1]
-            gates.setdefault(gate, {}).setdefault(literal, []).append(rule)
-    for gate, literals in gates.items():
-        yield _Group(gate, tuple((literal, tuple(rules)) for literal, rules in literals.items()))
+            rules.setdefault(literal, []).append(rule)
+    return {literal: tuple(found) for literal, found in rules.items()}
 
 
-_GROUPS = tuple(_groups())
+_RULES = _by_literal()
+_LITERALS = Literals(
+    word
+    for literal, rules in _RULES.items()
+    for word in (literal, *(need for rule in rules for need in rule.needs))
+)
 
 
 def hinted(lower: str) -> bool:
@@ -119,7 +105,7 @@ def hinted(lower: str) -> bool:
         or "-server key " in lower
     ):
         return True
-    if codes.hinted(lower) or _HAS_IP.search(lower):
+    if codes.hinted(lower) or _HAS_IP.may_match(lower):
         return True
     return (" -" in lower or " /" in lower) and (
         " -u" in lower
@@ -134,31 +120,28 @@ def hinted(lower: str) -> bool:
 def find(text: str, lower: str, work: Work) -> Iterator[FormatMatch]:
     yield from _programs(text, lower, work)
     yield from _noted(text, work)
-    for group in _GROUPS:
-        if group.gate and not any(word in lower for word in group.gate):
-            continue
-        for literal, rules in group.literals:
-            first = lower.find(literal)
-            for rule in rules if first >= 0 else ():
-                if rule.needs and not any(word in lower for word in rule.needs):
-                    continue
-                at = first
-                while at >= 0:
-                    if not work.spend(_TRIED):
-                        yield FormatMatch(at, len(text), UNREAD)
-                        return
-                    found = rule.pattern.match(text, at)
-                    work.spend(_JUDGEMENT + (found.end() - at) // _LONG if found else 0)
-                    if found and rule.holds(found):
-                        yield FormatMatch(found.start(1), found.end(rule.last), rule.name)
-                    at = lower.find(literal, at + len(literal))
+    held = _LITERALS.within(lower)
+    for literal in held:
+        for rule in _RULES.get(literal, ()):
+            if rule.needs and not any(word in held for word in rule.needs):
+                continue
+            at = lower.find(literal)
+            while at >= 0:
+                if not work.spend(_TRIED):
+                    yield FormatMatch(at, len(text), UNREAD)
+                    return
+                found = rule.pattern.match(text, at)
+                work.spend(_JUDGEMENT + (found.end() - at) // _LONG if found else 0)
+                if found and rule.holds(found):
+                    yield FormatMatch(found.start(1), found.end(rule.last), rule.name)
+                at = lower.find(literal, at + len(literal))
 
 
 def _noted(text: str, work: Work) -> Iterator[FormatMatch]:
     """Yield passwords in short lines that hold the address of a machine and little else:
     192.0.2.7 ann ...
     """
-    for address in _IP.finditer(text):
+    for address in _IP.finditer(text) if _HAS_IP.may_match(text) else ():
         if not work.spend(_TRIED):
             return
         start, end = address.span()

@@ -150,18 +150,18 @@ RULES = (
         2,
     ),
     CredentialRule(
+        "bearer",
+        ("bearer",),
+        re.compile(r"(?i)bearer\s{1,4}([A-Za-z0-9+/=_.~\-]{16,4096})"),
+        is_random,
+    ),
+    CredentialRule(
         "authorization",
         ("authorization",),
         re.compile(
             r"(?i)authorization[\"']?\]?\s{0,4}[:=,]\s{0,8}[\"']?(?:[\w\-]{3,20}\s{1,4})?([A-Za-z0-9+/=_.~:\-|!]{6,4096})"
         ),
         is_header,
-    ),
-    CredentialRule(
-        "bearer",
-        ("bearer",),
-        re.compile(r"(?i)bearer\s{1,4}([A-Za-z0-9+/=_.~\-]{16,4096})"),
-        is_random,
     ),
     CredentialRule(
         "basic-auth",

@@ -61,6 +61,8 @@ _ARROWS = frozenset({"→", "<-"})
 
 def kind_of(operator: str) -> str:
     """Return one name for all operators that say the same."""
+    if operator in _COMMON:
+        return operator
     if operator in ("–", "—"):
         return "-"
     if operator.endswith("<value>"):
@@ -88,8 +90,6 @@ def kind_of(operator: str) -> str:
         return "for:" if operator.endswith((":", "is")) else "for"
     if operator.endswith("["):
         return "for"
-    if operator in _COMMON:
-        return operator
     if operator in _SAYS or _IS.fullmatch(operator):
         return "is"
     if operator in _ARROWS or "!!" in operator:

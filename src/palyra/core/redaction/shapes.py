@@ -15,6 +15,7 @@ import math
 import re
 from collections import Counter
 from itertools import pairwise
+from operator import add
 
 # A short text may be dense: an environment file, a list of accounts.
 _LEAST = 1_200
@@ -85,11 +86,8 @@ def fluency(value: str) -> float:
     Of names with eight letters or more, one in two hundred is below 4.6; of 16 characters drawn,
     fourteen in fifteen are.
     """
-    scores = [
-        score
-        for pair in map("".join, pairwise(value.lower()))
-        if (score := _SCORE.get(pair)) is not None
-    ]
+    lower = value.lower()
+    scores = [_SCORE[pair] for pair in map(add, lower, lower[1:]) if pair in _SCORE]
     return sum(scores) / len(scores) if scores else _WORDS
 
 
@@ -161,10 +159,19 @@ _HASHED = re.compile(
 )
 
 
+# n·log2 n, so that the entropy of a token needs no logarithm for each of its characters.
+_COUNTED = 128
+_WEIGHTS = [0.0, *(n * math.log2(n) for n in range(1, _COUNTED))]
+
+
 def entropy(value: str) -> float:
     """Bits per character (Shannon)."""
     size = len(value)
-    return -sum(n / size * math.log2(n / size) for n in Counter(value).values()) if size else 0.0
+    if not size:
+        return 0.0
+    if size < _COUNTED:
+        return math.log2(size) - sum([_WEIGHTS[value.count(each)] for each in set(value)]) / size
+    return -sum(n / size * math.log2(n / size) for n in Counter(value).values())
 
 
 def is_filler(value: str) -> bool:
