@@ -2636,6 +2636,7 @@ export interface RunAccepted {
   schedule_id?: string;
   offered?: (ClientTool)[];
   wanted?: Wanted | null;
+  trace?: string;
 }
 
 export interface RunCancelled {

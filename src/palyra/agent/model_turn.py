@@ -33,6 +33,7 @@ from palyra.core.messages import (
     StopReason,
 )
 from palyra.core.repetition import RepeatsItself
+from palyra.core.trace_context import TracedTurn, turn_at_work
 from palyra.models.reliability import (
     TRIES_PER_PROVIDER,
     NextProvider,
@@ -120,6 +121,7 @@ class ModelTurns:
         await self._compactor.before_turn(run, route.targets[index])
         prepared = await self._prepare(run, route, index, images, nearby, continuing=continuing)
         turn = run.progress.turns + 1
+        turn_at_work.set(TracedTurn(run.run_id, run.progress.accepted.trace, turn))
         try:
             while True:
                 target = route.targets[index]

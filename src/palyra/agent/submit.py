@@ -28,6 +28,7 @@ from palyra.core.events import (
 )
 from palyra.core.labels import CLEAN, Label
 from palyra.core.run_state import RunState
+from palyra.core.trace_context import asked_in
 from palyra.core.verdicts import Origin
 from palyra.store import artifacts, runs, sessions, tape
 from palyra.store.database import Tx
@@ -137,6 +138,8 @@ class SubmitStep:
         """
         self._said = said
         self._schedule_id = schedule_id
+        # What a run or a schedule asks for is a trace of its own.
+        self._trace = "" if commission or schedule_id else asked_in.get()
         self._expected = expected
         self._offers = offers
         self._chosen = ""
@@ -217,6 +220,7 @@ class SubmitStep:
             schedule_id=self._schedule_id,
             offered=self._said.offered,
             wanted=self._wanted,
+            trace=self._trace,
         )
 
     def _append(

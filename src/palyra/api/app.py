@@ -41,6 +41,7 @@ from palyra.api.routes import Endpoint, Gives, Route, Table
 from palyra.api.streams import headers_of, place, send_answer, send_stream
 from palyra.api.watch import cursor_for
 from palyra.api.websocket import WS_PATH, WebSocketSession
+from palyra.core import trace_context
 from palyra.core.errors import NotFound, PalyraError, Unavailable
 from palyra.core.services import Services
 from palyra.store.database import Database
@@ -198,6 +199,7 @@ class App:
         receive: Receive,
     ) -> ApiCall[Any, Any]:
         address = _address(scope)
+        trace_context.receive(headers.get(b"traceparent"))
         # What has effects names the page's half in a header, which no form and no link can.
         given = (
             scope["query_string"]

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from msgspec.structs import replace
 
 from palyra.core.messages import ModelFailure
+from palyra.core.trace_context import handed_on, turn_at_work
 from palyra.models import call_limits
 from palyra.models.call_limits import CallLimits, Part
 
@@ -176,6 +177,8 @@ class HttpClient:
     def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        # Whether providers are told which trace a request belongs to.
+        self.tells_trace = False
 
     @asynccontextmanager
     async def post(
@@ -191,6 +194,8 @@ class HttpClient:
 
         broken = (aiohttp.ClientError, OSError)
         data = io.BytesIO(body) if len(body) > _STREAMED_UPLOAD_BYTES else body
+        if self.tells_trace and (turn := turn_at_work.get()) is not None:
+            headers = {**headers, "traceparent": handed_on(turn)}
         session = self._open()
         loop = asyncio.get_running_loop()
         began = loop.time()

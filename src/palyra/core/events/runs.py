@@ -59,6 +59,8 @@ class RunAccepted(Event, frozen=True, kw_only=True, tag="run.accepted"):
     # Beside the agent's own: the calls of these are handed to the program that asks.
     offered: tuple[ClientTool, ...] = ()
     wanted: Wanted | None = None
+    # The trace that the program which asked works in, as its `traceparent` says.
+    trace: str = ""
 
 
 class RunStarted(Event, frozen=True, kw_only=True, tag="run.started"):

@@ -66,6 +66,16 @@ def objection(path: tuple[str, ...], value: Any) -> str:
             if parts.scheme not in ("http", "https") or not parts.hostname:
                 return "must be an http or https address"
             return "must not hold credentials; use api_key" if "@" in parts.netloc else ""
+        case "endpoint" if path[0] == "telemetry" and value:
+            parts = urlsplit(value)
+            if parts.scheme not in ("http", "https") or not parts.hostname:
+                return 'must be an http or https address such as "http://127.0.0.1:4318"'
+            return "must not hold credentials; use authorization" if "@" in parts.netloc else ""
+        case "authorization" if path[0] == "telemetry" and value and not _is_reference(value):
+            return (
+                "holds something that is not a reference; a key does not belong in this file:"
+                f" {_REFERENCE}"
+            )
         case "temperature" if -1 < value < 0:
             return "must be a number from 0 to 2, or -1 for the provider's default"
         case "windows" if path[0] == "providers":
@@ -180,6 +190,13 @@ def notes(home: Path, config: Config, env: Mapping[str, str]) -> Iterator[str]:
             yield f"providers.{name}.api_key refers to the file {target}, which cannot be read"
         if _sends_key_in_the_clear(provider):
             yield f"providers.{name} sends its key over plain http; use https in base_url"
+    collector = urlsplit(config.telemetry.endpoint)
+    if (
+        config.telemetry.authorization
+        and collector.scheme == "http"
+        and collector.hostname not in _LOOPBACK
+    ):
+        yield "telemetry sends its key over plain http; use https in telemetry.endpoint"
     yield from mcp.notes(config, env)
     try:
         mode = stat.S_IMODE(home.stat().st_mode)

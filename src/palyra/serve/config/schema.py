@@ -323,6 +323,30 @@ class HealingSection(Section, frozen=True, kw_only=True):
     log_mb: Annotated[int, says("largest size of the journal's log", least=1)] = 64
 
 
+class TelemetrySection(Section, frozen=True, kw_only=True):
+    endpoint: Annotated[
+        str,
+        says(
+            "address of an OpenTelemetry collector that takes OTLP over HTTP,"
+            ' "http://127.0.0.1:4318"; empty: nothing is sent'
+        ),
+    ] = ""
+    authorization: Annotated[
+        str, says("where the value of its Authorization header is, as `env:NAME`; empty: none")
+    ] = ""
+    service: Annotated[str, says("name of this daemon at the collector")] = "palyra"
+    traces: Annotated[bool, says("send a trace of every run")] = True
+    metrics: Annotated[bool, says("send what /metrics shows")] = True
+    logs: Annotated[bool, says("send the log, without secrets")] = False
+    content: Annotated[
+        bool,
+        says("put messages, answers, arguments and results into traces, without secrets"),
+    ] = False
+    metrics_seconds: Annotated[
+        int, says("seconds between two reports of metrics", least=1, most=3_600)
+    ] = 60
+
+
 class Rehearsal(Section, frozen=True, kw_only=True):
     tools: Annotated[
         bool, says("offer the tools that only pretend to have effects, for trying out crashes")
@@ -359,6 +383,7 @@ class Config(Section, frozen=True, kw_only=True):
     learning: LearningSection = LearningSection()
     browser: Browser = Browser()
     healing: HealingSection = HealingSection()
+    telemetry: TelemetrySection = TelemetrySection()
     rehearsal: Rehearsal = Rehearsal()
     log: LogSection = LogSection()
 

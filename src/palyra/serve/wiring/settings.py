@@ -18,6 +18,7 @@ from palyra.features.mcp.settings import McpServers
 from palyra.features.memory.service import MemorySettings
 from palyra.features.proof.service import ProofSettings
 from palyra.features.retention.service import RetentionSettings
+from palyra.features.telemetry.exporter import TelemetrySettings
 from palyra.features.tls.model import CertificateSettings, OwnFiles
 from palyra.features.workers.service import WorkerSettings
 from palyra.serve import config
@@ -95,6 +96,7 @@ def of_features(loaded: Loaded, chosen: ChosenModels, env: Mapping[str, str]) ->
         )
     )
     found.add(backup_settings.settings(given))
+    found.add(_telemetry(given, env))
     found.add(CertificateSettings(OwnFiles(tls.cert, tls.key) if tls.cert else None))
     found.add(WorkerSettings(given.workers.lease_ms))
     found.add(
@@ -219,4 +221,19 @@ def exposure(given: Config) -> Exposure:
         names=server.tls.names,
         allowed_hosts=server.allowed_hosts,
         allowed_origins=server.allowed_origins,
+    )
+
+
+def _telemetry(given: Config, env: Mapping[str, str]) -> TelemetrySettings:
+    section = given.telemetry
+    key = config.secret(section.authorization, env) if section.authorization else ""
+    return TelemetrySettings(
+        endpoint=section.endpoint,
+        authorization=key,
+        service=section.service,
+        traces=section.traces,
+        metrics=section.metrics,
+        logs=section.logs,
+        content=section.content,
+        metrics_seconds=section.metrics_seconds,
     )
