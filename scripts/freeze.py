@@ -26,7 +26,7 @@ HEAD = """\
 """  # noqa: E501
 # Each lock, and what it is made of. setuptools builds the project itself, so it is locked too.
 PARTS = {
-    "run": ("palyra[embeddings,skills,mcp,acp,quic,channels]", "setuptools>=77"),
+    "run": ("palyra[embeddings,skills,mcp,acp,quic,channels,postgres]", "setuptools>=77"),
     # On top of `run`. grpcio-tools compiles proto/ when the project is built.
     "grpc": (
         "grpcio",
