@@ -231,12 +231,12 @@ def listing(
         found += tx.all(
             f"""SELECT a.requested_position, {_COLUMNS} FROM {_FROM}
             WHERE a.owner BETWEEN :first AND :end AND a.requested_position < :before
-                AND (:pending IS NULL OR (a.decision = '') = :pending)
+                AND (:pending < 0 OR (a.decision = '') = (:pending > 0))
             ORDER BY a.requested_position DESC LIMIT :limit""",
             first=first,
             end=end,
             before=before,
-            pending=pending,
+            pending=-1 if pending is None else int(pending),
             limit=limit,
         )
     return [_approval(row[1:]) for row in sorted(found, key=lambda row: -int(row[0]))[:limit]]

@@ -12,7 +12,7 @@ def told(tx: Tx) -> str:
 
 def tell(tx: Tx, what: str) -> None:
     tx.run(
-        "INSERT INTO listening (only, told) VALUES (1, :what) ON CONFLICT (only) DO UPDATE SET told"
-        " = excluded.told",
+        """INSERT INTO listening ("only", told) VALUES (1, :what)
+        ON CONFLICT ("only") DO UPDATE SET told = excluded.told""",
         what=what,
     )

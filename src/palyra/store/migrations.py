@@ -2,6 +2,7 @@
 behind a journal's back.
 """
 
+from collections.abc import Callable
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -21,15 +22,19 @@ class Migration(NamedTuple):
 
 def newest(connection: Connection) -> int:
     """Return the number of the last migration that a journal has, 0 if it has none."""
-    if not connection.all(
-        "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'migrations'"
-    ):
+    if not connection.has_table("migrations"):
         return 0
     return int(connection.all("SELECT coalesce(max(number), 0) FROM migrations")[0][0])
 
 
-def apply(connection: Connection, known: tuple[Migration, ...]) -> list[int]:
-    """Bring the schema up to date in one transaction; returns the numbers that were applied now."""
+def apply(
+    connection: Connection,
+    known: tuple[Migration, ...],
+    translated: Callable[[str], str] = lambda statement: statement,
+) -> list[int]:
+    """Bring the schema up to date in one transaction; returns the numbers that were applied now.
+    `translated` gives a statement as the database takes it.
+    """
     connection.all(
         "CREATE TABLE IF NOT EXISTS migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL,"
         " checksum TEXT NOT NULL)"
@@ -56,15 +61,15 @@ def apply(connection: Connection, known: tuple[Migration, ...]) -> list[int]:
         connection.all("BEGIN")
         for migration in todo:
             for statement in migration.statements:
-                connection.all(statement)
-            connection.all(
-                "INSERT INTO migrations (number, name, checksum) VALUES (:number, :name,"
-                " :checksum)",
-                {
-                    "number": migration.number,
-                    "name": migration.name,
-                    "checksum": migration.checksum,
-                },
-            )
-        connection.commit()
+                connection.all(translated(statement))
+            record(connection, migration)
+        connection.all("COMMIT")
     return [migration.number for migration in todo]
+
+
+def record(connection: Connection, migration: Migration) -> None:
+    """Note that a journal has a step of the schema."""
+    connection.all(
+        "INSERT INTO migrations (number, name, checksum) VALUES (:number, :name, :checksum)",
+        {"number": migration.number, "name": migration.name, "checksum": migration.checksum},
+    )

@@ -54,6 +54,6 @@ def find(tx: Tx, version: str) -> PolicyTexts | None:
 
 def versions(tx: Tx) -> list[str]:
     """Return those that are kept; a backup from before any were has none."""
-    if not tx.one("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'policy_sets'"):
+    if not tx.connection.has_table("policy_sets"):
         return []
     return [str(version) for (version,) in tx.all("SELECT version FROM policy_sets")]

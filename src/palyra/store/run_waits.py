@@ -155,9 +155,11 @@ def forget(tx: Tx, target: str) -> None:
 def plans(tx: Tx) -> list[ProviderWait]:
     """The models that runs wait for, with when each is asked again."""
     rows = tx.all(
-        """SELECT w.target, coalesce(p.cause, w.cause), coalesce(p.message, w.message),
-            coalesce(p.since_ms, min(w.since_ms)), coalesce(p.next_try_ms, min(w.next_try_ms)),
-            coalesce(p.attempt, w.attempt)
+        """SELECT w.target, coalesce(max(p.cause), min(w.cause)),
+            coalesce(max(p.message), min(w.message)),
+            coalesce(max(p.since_ms), min(w.since_ms)),
+            coalesce(max(p.next_try_ms), min(w.next_try_ms)),
+            coalesce(max(p.attempt), min(w.attempt))
         FROM run_waits w LEFT JOIN provider_waits p ON p.target = w.target GROUP BY w.target"""
     )
     return [ProviderWait(*row) for row in rows]

@@ -93,7 +93,7 @@ def _of(tx: Tx, folder: Path | None, segment: Segment, tapes: dict[str, str]) ->
 def _table(tx: Tx) -> Iterator[Row]:
     position = 0
     # A backup from before links had versions has none.
-    versions = tx.one("SELECT 1 FROM pragma_table_info('entries') WHERE name = 'link'")
+    versions = tx.connection.has_column("entries", "link")
     link = "link" if versions else "1"
     while True:
         try:

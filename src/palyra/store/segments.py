@@ -217,9 +217,7 @@ def known(tx: Tx) -> bool:
     """Return whether the journal knows of segments; a backup from before there were any does
     not.
     """
-    return bool(
-        tx.one("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'segment_tapes'")
-    )
+    return tx.connection.has_table("segment_tapes")
 
 
 def listing(tx: Tx) -> list[Segment]:
@@ -284,8 +282,9 @@ def record(tx: Tx, sealed: Sealed, *, searchable: bool = True) -> None:
             continue
         # What was said can still be searched; the segment is what counts.
         tx.run(
-            f"""INSERT OR REPLACE INTO archived_said (position, seq, kind, run_id, body)
-            SELECT position, seq, kind, run_id, body FROM entries WHERE tape = :tape AND {_SAID}""",
+            f"""INSERT INTO archived_said (position, seq, kind, run_id, body)
+            SELECT position, seq, kind, run_id, body FROM entries WHERE tape = :tape AND {_SAID}
+            ON CONFLICT (position) DO NOTHING""",
             tape=name,
         )
 
@@ -304,12 +303,16 @@ def remove_slice(tx: Tx, name: str) -> bool:
     """
     for table, key, _, order in _TABLES.values():
         rows = tx.all(
-            f"SELECT rowid FROM {table} WHERE {key} = :tape ORDER BY {order} LIMIT :slice",
+            f"SELECT {order} FROM {table} WHERE {key} = :tape ORDER BY {order} LIMIT :slice",
             tape=name,
             slice=SLICE,
         )
         if rows:
-            tx.run(f"DELETE FROM {table} WHERE rowid IN ({','.join(str(row[0]) for row in rows)})")
+            tx.run(
+                f"DELETE FROM {table} WHERE {key} = :tape AND {order} <= :last",
+                tape=name,
+                last=rows[-1][0],
+            )
             return False
     tx.run("UPDATE segment_tapes SET removed = 1 WHERE tape = :tape", tape=name)
     return True
@@ -324,7 +327,7 @@ def put_back(tx: Tx, rows: Sequence[tuple[str, Row]]) -> None:
         names = columns.split(", ")
         values = ", ".join(f":{name}" for name in names)
         tx.run(
-            f"INSERT OR IGNORE INTO {table} ({columns}) VALUES ({values})",
+            f"INSERT INTO {table} ({columns}) VALUES ({values}) ON CONFLICT DO NOTHING",
             **dict(zip(names, row, strict=True)),
         )
 

@@ -62,7 +62,7 @@ def leaf(link: int, digest: bytes) -> bytes:
 
 def known(tx: Tx) -> bool:
     """Say if the journal has a tree; a backup from before there was one has none."""
-    return bool(tx.one("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'tree_tiles'"))
+    return tx.connection.has_table("tree_tiles")
 
 
 def stored_size(tx: Tx) -> int:

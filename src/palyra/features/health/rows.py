@@ -149,11 +149,11 @@ def listing(
 ) -> list[Incident]:
     """Return incidents, newest first, paged by id."""
     rows = tx.all(
-        f"""SELECT {_COLUMNS} FROM incidents WHERE incident_id < :before AND (:open IS NULL OR
-        (closed_ms = 0) = :open)
+        f"""SELECT {_COLUMNS} FROM incidents WHERE incident_id < :before AND (:open < 0 OR
+        (closed_ms = 0) = (:open > 0))
         ORDER BY incident_id DESC LIMIT :limit""",
         before=before,
-        open=is_open,
+        open=-1 if is_open is None else int(is_open),
         limit=limit,
     )
     return [_incident(row) for row in rows]

@@ -283,8 +283,8 @@ def read_upto(tx: Tx, session_id: str) -> int:
 def mark_read(tx: Tx, session_id: str, upto_seq: int) -> None:
     tx.run(
         """INSERT INTO reflections (session_id, upto_seq, reflected_ms) VALUES (:id, :seq, :now)
-        ON CONFLICT (session_id) DO UPDATE SET upto_seq = max(upto_seq, :seq), reflected_ms =
-        :now""",
+        ON CONFLICT (session_id) DO UPDATE SET upto_seq = max(reflections.upto_seq, :seq),
+            reflected_ms = :now""",
         id=session_id,
         seq=upto_seq,
         now=tx.now_ms,
@@ -334,8 +334,10 @@ def sequences(tx: Tx, owner: str, limit: int) -> list[Done]:
 def keep_sequence(tx: Tx, owner: str, done: Done, most: int) -> None:
     """Remember what a run did; of each owner only so many."""
     tx.run(
-        "INSERT OR REPLACE INTO sequences (run_id, owner, position, body) VALUES (:run_id, :owner,"
-        " :position, :body)",
+        """INSERT INTO sequences (run_id, owner, position, body)
+        VALUES (:run_id, :owner, :position, :body)
+        ON CONFLICT (run_id) DO UPDATE SET owner = excluded.owner, position = excluded.position,
+            body = excluded.body""",
         run_id=done.run_id,
         owner=owner,
         position=done.position,

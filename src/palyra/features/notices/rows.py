@@ -69,11 +69,11 @@ def listing(
     """Return notices, newest first, paged by position."""
     rows = tx.all(
         f"""SELECT {_COLUMNS} FROM notices WHERE principal = :principal AND position < :before
-            AND (:unread IS NULL OR (read_ms = 0) = :unread)
+            AND (:unread < 0 OR (read_ms = 0) = (:unread > 0))
         ORDER BY position DESC LIMIT :limit""",
         principal=principal,
         before=before,
-        unread=unread,
+        unread=-1 if unread is None else int(unread),
         limit=limit,
     )
     return [_notice(row) for row in rows]

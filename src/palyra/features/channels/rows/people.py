@@ -117,8 +117,9 @@ def seen(tx: Tx, connector: str, sender: str, display: str, conversation: str) -
         """INSERT INTO channel_people (connector, sender, display, conversation, seen_ms)
         VALUES (:c, :s, :display, :conversation, :now)
         ON CONFLICT (connector, sender) DO UPDATE SET seen_ms = :now,
-            display = CASE WHEN :display = '' THEN display ELSE :display END,
-            conversation = CASE WHEN :conversation = '' THEN conversation ELSE :conversation END""",
+            display = CASE WHEN :display = '' THEN channel_people.display ELSE :display END,
+            conversation = CASE WHEN :conversation = '' THEN channel_people.conversation
+                ELSE :conversation END""",
         c=connector,
         s=sender,
         display=display,
