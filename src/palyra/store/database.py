@@ -28,7 +28,6 @@ from palyra.store.write_buffer import (
     STALLED_S,
     Standing,
     WriteBuffer,
-    silent,
 )
 from palyra.system.thread_pool import ThreadPool, carried
 
@@ -195,7 +194,7 @@ class Database:
         self.steps = 0
         # None: a database in which nobody has rights to protect, that of a replay.
         self.seals: RowSeals | None = None
-        self.standing = Standing()
+        self.standing = Standing(dialect.silence)
         self._proving: asyncio.Future[None] | None = None
         self.on_commit = Signal[[list[Appended]]]("a commit")
         self.on_signal = Signal[[tuple[str, ...]]]("work to do")
@@ -226,6 +225,7 @@ class Database:
         if self._closed:
             return
         self._closed = True
+        self._dialect.stop_waiting()
         self.standing.close()
         self._jobs.put(None)
         writer = self._writer
@@ -264,7 +264,7 @@ class Database:
         """
         handed = self.write(step)
         if not (await asyncio.wait([handed], timeout=STALLED_S))[0]:
-            raise Unavailable(self.standing.problem or silent(STALLED_S))
+            raise Unavailable(self.standing.problem or self.standing.silent(STALLED_S))
         return handed.result()
 
     async def problem(self) -> str:
@@ -277,7 +277,7 @@ class Database:
             if self._proving is None or self._proving.done():
                 self._proving = self.write(_prove)
             if not (await asyncio.wait([self._proving], timeout=STALLED_S))[0]:
-                return self.standing.problem or silent(STALLED_S)
+                return self.standing.problem or self.standing.silent(STALLED_S)
         return self.standing.problem
 
     async def read(self, query: Callable[[Tx], T]) -> T:
@@ -292,7 +292,8 @@ class Database:
             async with asyncio.timeout(LONGEST_READ_S):
                 return await self._readers.run(self._read, query)
         except TimeoutError:
-            raise Unavailable(self.standing.problem or silent(LONGEST_READ_S)) from None
+            problem = self.standing.problem or self.standing.silent(LONGEST_READ_S)
+            raise Unavailable(problem) from None
 
     def read_from_thread(self, query: Callable[[Tx], T]) -> T:
         """The same for a caller on a thread of its own, never for one on the event loop."""
@@ -302,11 +303,8 @@ class Database:
         return found
 
     def _read(self, query: Callable[[Tx], T]) -> T:
-        connection = cast("Connection | None", getattr(self._local, "connection", None))
         try:
-            if connection is None:
-                connection = self._local.connection = self._dialect.open_reader()
-                self._reader_connections.append(connection)
+            connection = self._reader()
             # One transaction, so that a query of several statements sees one moment.
             connection.begin_read()
             try:
@@ -315,6 +313,18 @@ class Database:
                 connection.end_read()
         except Exception as error:
             raise self._ours(error) from error
+
+    def _reader(self) -> Connection:
+        """Return this thread's connection, a new one if the last was lost."""
+        connection = cast("Connection | None", getattr(self._local, "connection", None))
+        if connection is not None and connection.lost:
+            self._reader_connections.remove(connection)
+            connection.close()
+            connection = None
+        if connection is None:
+            connection = self._local.connection = self._dialect.open_reader()
+            self._reader_connections.append(connection)
+        return connection
 
     def _write_forever(self) -> None:
         stop = False
@@ -353,6 +363,9 @@ class Database:
     def _commit(self, batch: list[_Job]) -> None:
         try:
             connection = self._connection
+            if connection is not None and connection.lost:
+                connection.close()
+                connection = self._connection = None
             if connection is None:
                 connection = self._connection = self._open_writer()
             held = self._held

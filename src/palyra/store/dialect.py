@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from palyra.core.errors import PalyraError
-from palyra.store.write_buffer import (
-    AppendTarget,
-)
+from palyra.store.write_buffer import AppendTarget, StoreSilence
 
 Row = tuple[Any, ...]
 
@@ -14,9 +12,18 @@ Row = tuple[Any, ...]
 class Connection(Protocol):
     """One connection of a dialect. SQL is written once, with `:name` parameters."""
 
+    @property
+    def lost(self) -> bool:
+        """Return whether the database has closed the connection while nothing was asked of it."""
+        ...
+
     def all(self, sql: str, params: dict[str, Any] | None = None) -> list[Row]: ...
 
     def changes(self) -> int: ...  # How many rows it has changed so far.
+
+    def has_table(self, name: str) -> bool: ...
+
+    def has_column(self, table: str, name: str) -> bool: ...
 
     def many(self, sql: str, rows: Sequence[dict[str, Any]]) -> None: ...
 
@@ -66,9 +73,15 @@ class Connection(Protocol):
 class Dialect(Protocol):
     """Differences between the databases behind the journal."""
 
+    silence: StoreSilence
+
     def open_writer(self) -> Connection: ...
 
     def open_reader(self) -> Connection: ...
+
+    def stop_waiting(self) -> None:
+        """Give up what waits for the database to come back: the daemon ends."""
+        ...
 
     def translate(self, error: BaseException) -> PalyraError | None:
         """Our error for a failure of the store itself, or None if the error is not the store's."""

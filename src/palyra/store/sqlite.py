@@ -16,7 +16,7 @@ from palyra.core.errors import PalyraError, Unavailable
 from palyra.store import migrations
 from palyra.store.dialect import Connection, Row
 from palyra.store.sqlite_schema import MIGRATIONS
-from palyra.store.write_buffer import AppendTarget
+from palyra.store.write_buffer import AppendTarget, StoreSilence
 
 
 class NoText(apsw.CorruptError, UnicodeError):
@@ -27,6 +27,8 @@ class NoText(apsw.CorruptError, UnicodeError):
 
 class SqliteConnection:
     """A connection of the SQLite dialect."""
+
+    lost = False
 
     def __init__(self, raw: apsw.Connection) -> None:
         self.raw = raw
@@ -43,6 +45,21 @@ class SqliteConnection:
 
     def changes(self) -> int:
         return self.raw.total_changes()
+
+    def has_table(self, name: str) -> bool:
+        return bool(
+            self.all(
+                "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = :name", {"name": name}
+            )
+        )
+
+    def has_column(self, table: str, name: str) -> bool:
+        return bool(
+            self.all(
+                "SELECT 1 FROM pragma_table_info(:table) WHERE name = :name",
+                {"table": table, "name": name},
+            )
+        )
 
     def many(self, sql: str, rows: Sequence[dict[str, Any]]) -> None:
         self.raw.executemany(sql, rows)
@@ -158,6 +175,8 @@ def sync_folder(folder: Path) -> None:
 class Sqlite:
     """The dialect. `vfs` exists so that tests can put a failing disk underneath."""
 
+    silence = StoreSilence("the disk", "check it with dmesg and df")
+
     def __init__(self, path: Path, *, vfs: str | None = None) -> None:
         self.path = path
         self._vfs = vfs
@@ -197,6 +216,9 @@ class Sqlite:
         raw.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         raw.execute("PRAGMA trusted_schema=OFF; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY")
         return raw
+
+    def stop_waiting(self) -> None:
+        """Nothing here waits for a file to come back."""
 
     def translate(self, error: BaseException) -> PalyraError | None:
         if not isinstance(error, apsw.Error) or isinstance(

@@ -71,12 +71,20 @@ _RECENT_S = 5.0
 _ASK_AGAIN_S = 1.0
 
 
+class StoreSilence(NamedTuple):
+    """Who is waited for when the store does not answer, and where a person looks then."""
+
+    who: str
+    advice: str
+
+
 class Standing:
     """Written by the writer's thread, read on the event loop; each value on its own is enough for
     an answer.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, silence: StoreSilence) -> None:
+        self._silence = silence
         # Why something could not be written; None once something was. Committing nothing proves
         # nothing.
         self.trouble: BaseException | None = None
@@ -145,7 +153,14 @@ class Standing:
                 if isinstance(trouble, PalyraError)
                 else f"{type(trouble).__name__}: {trouble}"
             )
-        return silent(self.waited_s) if self.waited_s >= STALLED_S else ""
+        return self.silent(self.waited_s) if self.waited_s >= STALLED_S else ""
+
+    def silent(self, seconds: float) -> str:
+        """Say who has not answered for so long."""
+        return (
+            f"{self._silence.who} has not answered for {seconds:.0f} s: what is to be written"
+            f" waits for it ({self._silence.advice})"
+        )
 
     @property
     def is_silent(self) -> bool:
@@ -159,13 +174,6 @@ class Standing:
         if self.trouble is not None:
             return now - self._failed < _ASK_AGAIN_S
         return self.waited_s >= STALLED_S or now - self._written < _RECENT_S
-
-
-def silent(seconds: float) -> str:
-    return (
-        f"the disk has not answered for {seconds:.0f} s: what is to be written waits for it (check"
-        " it with dmesg and df)"
-    )
 
 
 # Beyond so many, all are forgotten and read again as they are needed.
