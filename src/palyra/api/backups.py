@@ -26,8 +26,9 @@ from palyra.api.routes import Gives, Route
 from palyra.core.errors import InvalidInput, NotFound
 from palyra.core.events import AdminChanged
 from palyra.core.ids import SYSTEM_TAPE
-from palyra.store import sqlite_files, tape
+from palyra.store import tape
 from palyra.store.database import Database
+from palyra.store.upkeep import Upkeep
 from palyra.store.verify import VerifyReport
 from palyra.system.clock import Clock
 from palyra.system.thread_pool import everyday
@@ -76,7 +77,7 @@ async def backup(call: ApiCall[Nothing, Backup]) -> HttpResponse:
         if not call.body.folder:
             folder.mkdir(mode=0o700, exist_ok=True)
         try:
-            return sqlite_files.backup(services.get(DaemonInfo).journal_path, target)
+            return services.get(Upkeep).backup(target)
         except OSError as error:
             raise InvalidInput(
                 f"{folder} cannot be written to ({(error.strerror or '').lower()}): name"

@@ -2,9 +2,8 @@
 nobody waits for it.
 """
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from functools import partial
-from pathlib import Path
 
 from msgspec import Struct
 
@@ -14,7 +13,6 @@ from palyra.api.calls import (
     NDJSON,
     ApiCall,
     Count,
-    DaemonInfo,
     HttpResponse,
     Input,
     Nothing,
@@ -24,9 +22,10 @@ from palyra.api.calls import (
 )
 from palyra.core.errors import Unavailable
 from palyra.core.services import Services
-from palyra.store import log_keys, sqlite_files, tape
+from palyra.store import tape
 from palyra.store.database import Database, Tx
 from palyra.store.tape import StoredEntry
+from palyra.store.upkeep import Progress, Upkeep
 from palyra.store.verify import Bad
 from palyra.store.verify_rows import WrongRow
 from palyra.store.verify_tree import Vouched
@@ -76,17 +75,16 @@ async def entry(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
 
 
 async def verify(call: ApiCall[WantedVerify, Nothing]) -> HttpResponse | StreamingResponse:
-    journal = call.services.get(DaemonInfo).journal_path
-    work = partial(verified, journal, deep=call.query.deep)
+    work = partial(verified, call.services.get(Upkeep), deep=call.query.deep)
     return await streams.told(call.headers, work, JournalProgress)
 
 
-def verified(path: Path, progress: Callable[[int], None], *, deep: bool = False) -> Verified:
-    pages = sqlite_files.page_problems(path)
+def verified(journal: Upkeep, progress: Progress, *, deep: bool = False) -> Verified:
+    pages = journal.page_problems()
     try:
-        report = sqlite_files.inspect(path, progress, trust=log_keys.trust(path))
-        guards = sqlite_files.missing_guards(path)
-        rows = sqlite_files.inspect_rows(path, progress) if deep and report.ok else []
+        report = journal.inspect(progress)
+        guards = journal.missing_guards()
+        rows = journal.wrong_rows(progress) if deep and report.ok else []
     except Unavailable as error:
         # A file that cannot be read to its end is an answer, not a failure to give one.
         return Verified(

@@ -9,7 +9,6 @@ import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Protocol
 
 from palyra.agent.broadcast import Broadcast
@@ -17,7 +16,9 @@ from palyra.agent.runs import Runs
 from palyra.api.limits import OpenStreams
 from palyra.store import runs, tape, usage
 from palyra.store.database import Database, Tx
+from palyra.store.upkeep import Upkeep
 from palyra.store.usage import ModelUse
+from palyra.system.thread_pool import everyday
 
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 _ENDS = {"run.completed": "done", "run.failed": "failed", "run.cancelled": "cancelled"}
@@ -50,7 +51,7 @@ class Metrics:
         hub: Broadcast,
         runs_: Runs,
         streams: OpenStreams,
-        journal: Path,
+        journal: Upkeep,
         sources: "MetricsSources",
     ) -> None:
         self._db = db
@@ -94,8 +95,9 @@ class Metrics:
 
             head, unfinished, kinds, used, counted = await self._db.read(query)
             self._add(head, kinds, used)
+            stored = await everyday.run(self._journal.size)
         lines = [
-            *self._of_runs(head, unfinished),
+            *self._of_runs(head, unfinished, stored),
             *counted,
             *self._of_models(),
             *self._of_requests(),
@@ -121,7 +123,7 @@ class Metrics:
                 a + b for a, b in zip(sums, numbers, strict=True)
             ]
 
-    def _of_runs(self, head: int, unfinished: dict[str, int]) -> Iterable[str]:
+    def _of_runs(self, head: int, unfinished: dict[str, int], stored: int) -> Iterable[str]:
         yield from family("palyra_runs", "gauge", "runs that have not ended, by state")
         for state in _STATES:
             yield f"palyra_runs{labels_of(state=state)} {unfinished.get(state, 0)}"
@@ -145,12 +147,7 @@ class Metrics:
         yield from single(
             "palyra_journal_steps_total", "counter", "steps in those transactions", self._db.steps
         )
-        yield from single(
-            "palyra_journal_bytes",
-            "gauge",
-            "size of the journal's files",
-            journal_bytes(self._journal),
-        )
+        yield from single("palyra_journal_bytes", "gauge", "size of the journal", stored)
 
     def _of_models(self) -> Iterable[str]:
         names = (
@@ -223,14 +220,3 @@ def resident_bytes() -> int:
     except OSError:
         # Elsewhere the greatest size so far has to do, in kilobytes.
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
-def journal_bytes(journal: Path) -> int:
-    """The size of the journal's files."""
-    total = 0
-    for suffix in ("", "-wal"):
-        try:
-            total += os.stat(f"{journal}{suffix}").st_size
-        except FileNotFoundError:
-            continue
-    return total

@@ -54,6 +54,7 @@ from palyra.serve.wiring import daemon as wiring_daemon
 from palyra.serve.wiring import settings
 from palyra.serve.wiring.daemon import Daemon
 from palyra.store.database import Database
+from palyra.store.upkeep import Upkeep
 from palyra.system import cpu_affinity
 from palyra.system.clock import Clock
 from palyra.system.redactor import Redactor
@@ -236,7 +237,7 @@ async def http_app(
         daemon.get(Broadcast),
         daemon.get(Runs),
         streams,
-        daemon.journal_path,
+        daemon.get(Upkeep),
         daemon.wiring.metrics,
     )
     await metrics.open()

@@ -18,7 +18,13 @@ from palyra.store import log_keys, migrations, segments, tape, tree, verify
 from palyra.store.database import Tx
 from palyra.store.dialect import Connection
 from palyra.store.log_keys import LogKeys, LogTrust
-from palyra.store.sqlite import Sqlite, finish_restore, ready_to_restore, sync_folder
+from palyra.store.sqlite import (
+    Sqlite,
+    SqliteConnection,
+    finish_restore,
+    ready_to_restore,
+    sync_folder,
+)
 from palyra.store.verify_rows import WrongRow, wrong_rows
 
 PARTIAL = ".partial"
@@ -158,7 +164,7 @@ def _copied(source: Path, target: Path, progress: Callable[[int, int], None]) ->
                 while not pages.done:
                     pages.step(_PAGES_AT_ONCE)
                     progress(pages.page_count - pages.remaining, pages.page_count)
-            _carry_segments(copy, source)
+            carry_segments(SqliteConnection(copy), source)
             # One self-contained file: no WAL beside it that could be forgotten when it is moved.
             copy.execute("PRAGMA journal_mode=DELETE")
         finally:
@@ -173,21 +179,23 @@ def _copied(source: Path, target: Path, progress: Callable[[int, int], None]) ->
         os.close(held)
 
 
-def _carry_segments(copy: apsw.Connection, source: Path) -> None:
+def carry_segments(copy: Connection, source: Path) -> None:
     """A backup has the segments in it. One that is missing or not as it was sealed shows when the
     copy is verified.
     """
     folder = segments.folder_of(source)
     if not folder.exists():
         return
-    with copy:
-        for (segment_id,) in copy.execute("SELECT segment_id FROM segments").fetchall():
-            path = segments.file_of(folder, str(segment_id))
-            if path.exists():
-                values = (segment_id, path.read_bytes())
-                copy.execute(
-                    "INSERT OR REPLACE INTO segment_bodies (segment_id, body) VALUES (?, ?)", values
-                )
+    copy.all("BEGIN")
+    for (segment_id,) in copy.all("SELECT segment_id FROM segments"):
+        path = segments.file_of(folder, str(segment_id))
+        if path.exists():
+            copy.all(
+                "INSERT INTO segment_bodies (segment_id, body) VALUES (:id, :body)"
+                " ON CONFLICT (segment_id) DO UPDATE SET body = excluded.body",
+                {"id": segment_id, "body": path.read_bytes()},
+            )
+    copy.all("COMMIT")
 
 
 def restore(source: Path, journal: Path, set_aside: Path) -> verify.VerifyReport:

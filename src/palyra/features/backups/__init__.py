@@ -11,6 +11,7 @@ async def wire(w: Wiring) -> None:
     from palyra.features.tasks.worker import Tasks
     from palyra.policy.store import PolicyStore
     from palyra.store.database import Database
+    from palyra.store.upkeep import Upkeep
     from palyra.system.clock import Clock
 
     def checked(settings: BackupSettings) -> BackupSettings:
@@ -19,7 +20,7 @@ async def wire(w: Wiring) -> None:
         return settings
 
     settings = checked(w.settings.get(BackupSettings))
-    of_home = HomeBackups(w.home, settings, w.secret, w.get(PolicyStore).folder)
+    of_home = HomeBackups(w.home, settings, w.secret, w.get(PolicyStore).folder, w.get(Upkeep))
     backups = w.add(Backups(w.get(Database), w.get(Clock), of_home, w.find(JournalCheckpoints)))
     backups.register(w.get(Tasks))
     w.after_runs(backups.start)

@@ -19,6 +19,7 @@ from palyra.core.errors import ChainBroken, Unavailable
 from palyra.store import sqlite_files
 from palyra.store.segments import folder_of
 from palyra.store.sqlite import sync_folder
+from palyra.store.upkeep import FileUpkeep, Upkeep
 from palyra.system.private_files import make_private, write_private
 from palyra.tools.sandbox.cgroups import free
 
@@ -80,9 +81,11 @@ def require_space(place: Path, needed: int, what: str) -> None:
         )
 
 
-def copy_home(home: Path, target: Path, *, policies: Path | None = None) -> CopyReport:
+def copy_home(
+    home: Path, target: Path, *, policies: Path | None = None, journal: Upkeep | None = None
+) -> CopyReport:
     """Copy everything that a home needs into a new folder. The journal may be in use. `policies`
-    is where they lie if not in the home.
+    and `journal` are where they lie if not in the home.
     """
     make_private(target)
     for name, source in files_of(home, policies):
@@ -93,25 +96,27 @@ def copy_home(home: Path, target: Path, *, policies: Path | None = None) -> Copy
         except FileNotFoundError:
             continue  # It was removed meanwhile, as a lock or a part of something is.
         os.chmod(place, stat.S_IMODE(source.stat().st_mode) & 0o700)
-    journal, copied = home / JOURNAL, target / JOURNAL
-    if not journal.exists():
+    journal, copied = journal or FileUpkeep(home / JOURNAL), target / JOURNAL
+    if journal.is_file and not journal.path.exists():
         return CopyReport(0, 0, True)
     try:
-        report = sqlite_files.backup(journal, copied)
+        report = journal.backup(copied)
         return CopyReport(report.entries, sqlite_files.schema(copied), True)
     except ChainBroken as error:
         # It was wrong before, and a person has to decide: it is copied as it is.
         log.error("the journal is copied although it does not verify: %s", error.message)
-        sqlite_files.keep_evidence(journal, copied)
+        journal.keep_evidence(copied)
         return CopyReport(0, sqlite_files.schema(copied), False)
 
 
-def keep_home(home: Path, target: Path, *, policies: Path | None = None) -> CopyReport:
+def keep_home(
+    home: Path, target: Path, *, policies: Path | None = None, journal: Upkeep | None = None
+) -> CopyReport:
     """Copy a home into a folder that has its name only once the copy is whole."""
     partial = target.with_name(target.name + PARTIAL)
     shutil.rmtree(partial, ignore_errors=True)
     try:
-        report = copy_home(home, partial, policies=policies)
+        report = copy_home(home, partial, policies=policies, journal=journal)
         sync_tree(partial)
         os.rename(partial, target)
         sync_folder(target.parent)

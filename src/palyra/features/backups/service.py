@@ -40,6 +40,7 @@ from palyra.features.backups.targets import BackupTarget, open_target
 from palyra.features.tasks.worker import Step, Tasks
 from palyra.store import log_keys, sqlite_files, tape, tasks
 from palyra.store.database import Database, Tx
+from palyra.store.upkeep import FileUpkeep, Upkeep
 from palyra.system.clock import Clock
 from palyra.system.private_files import make_private, write_private
 from palyra.system.thread_pool import ThreadPool, everyday
@@ -57,8 +58,14 @@ class HomeBackups:
     """The backups of one home, by blocking calls: for the command line and for threads."""
 
     def __init__(
-        self, home: Path, settings: BackupSettings, secret: Secret, policies: Path | None = None
+        self,
+        home: Path,
+        settings: BackupSettings,
+        secret: Secret,
+        policies: Path | None = None,
+        journal: Upkeep | None = None,
     ) -> None:
+        self._journal = journal or FileUpkeep(home / JOURNAL)
         self.home = home
         self.settings = settings
         self._secret = secret
@@ -96,7 +103,7 @@ class HomeBackups:
     def make(self, now_ms: int) -> MadeBackup:
         """Make a backup, put it where it belongs, and remove those that are too many."""
         target, passphrase, home_id = self.target, self.passphrase, self.home_id
-        if not home_id or not (self.home / JOURNAL).exists():
+        if not home_id or (self._journal.is_file and not self._journal.path.exists()):
             raise NotFound(f"there is no journal in {self.home} to back up: start the daemon once")
         with self._scratch() as scratch:
             # The copy, and what is packed from it.
@@ -125,7 +132,9 @@ class HomeBackups:
     def _pack(self, scratch: Path, now_ms: int, passphrase: str) -> tuple[CopyReport, Path]:
         from palyra.features.backups import archive as archives
 
-        report = home_copy.copy_home(self.home, scratch / "copy", policies=self._policies)
+        report = home_copy.copy_home(
+            self.home, scratch / "copy", policies=self._policies, journal=self._journal
+        )
         if not report.verified:
             raise ChainBroken(
                 "the journal does not verify, so it was not backed up: see `palyra journal verify`"

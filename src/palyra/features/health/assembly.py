@@ -33,6 +33,7 @@ from palyra.features.workers.service import Workers
 from palyra.models.routing import Models
 from palyra.policy.store import PolicyStore
 from palyra.store.database import Database
+from palyra.store.upkeep import Upkeep
 from palyra.system.clock import Clock
 from palyra.tools.browser.port import BrowserPool
 from palyra.tools.catalogue import Catalogue
@@ -58,7 +59,7 @@ class HealthParts:
         sandbox, catalogue = w.get(Sandbox), w.get(Catalogue)
         self._w = w
         self.watchdog = watchdog = Watchdog(w.get(Incidents), clock, w.settings.get(Healing))
-        self._chain = ChainWatched(db, w.journal)
+        self._chain = ChainWatched(db, w.get(Upkeep))
         resources = ResourcesWatched(db, clock, w.home, w.journal, sandbox.mark, watchdog)
         resources.begin()
         # A disk that refuses or does not answer is told of at once, and not at the next look.
@@ -83,7 +84,7 @@ class HealthParts:
             watchdog.sources["backup"] = BackupsWatched(self._backups).look
         watchdog.sources["resource"] = resources.look
         watchdog.sources["chain"] = self._chain.look
-        self.load = LoadHistory(db, clock, runs, w.home, w.journal)
+        self.load = LoadHistory(db, clock, runs, w.home, w.get(Upkeep))
         watchdog.sources["load"] = self.load.look
         if (pool := w.find(BrowserPool)) is not None:
             watchdog.sources["browser"] = BrowsersWatched(db, pool.browsers).look
@@ -94,7 +95,7 @@ class HealthParts:
         config = w.settings.get(ConfigChecks)
         subjects = CheckSubjects(
             home=w.home,
-            journal=w.journal,
+            journal=w.get(Upkeep),
             clock=w.get(Clock),
             models=w.get(Models),
             policy=w.get(PolicyStore),

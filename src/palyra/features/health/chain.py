@@ -11,8 +11,9 @@ from palyra.core.errors import NotFound, Unavailable
 from palyra.features.health import rows
 from palyra.features.health.doctor import DoctorCheck
 from palyra.features.health.watchdog import HealthFinding, LookTime, Remedy
-from palyra.store import log_keys, sqlite_files, tape, verify
+from palyra.store import sqlite_files, tape, verify
 from palyra.store.database import Database, Tx
+from palyra.store.upkeep import Upkeep
 from palyra.store.verify import Bad
 from palyra.system.thread_pool import everyday
 from palyra.tools.sandbox.cgroups import free
@@ -34,7 +35,7 @@ class ChainWatched:
     suspicion is confirmed by walking everything.
     """
 
-    def __init__(self, db: Database, journal: Path) -> None:
+    def __init__(self, db: Database, journal: Upkeep) -> None:
         self._db = db
         self._journal = journal
         self._cursor = 0
@@ -92,12 +93,12 @@ class ChainWatched:
         asked about all of them.
         """
         try:
-            bad = sqlite_files.inspect(self._journal, trust=log_keys.trust(self._journal)).bad
+            bad = self._journal.inspect().bad
         except Unavailable as error:
             return _damage(error)
         if bad is not None:
             return _where(bad)
-        return damage if damage and sqlite_files.page_problems(self._journal) else ""
+        return damage if damage and self._journal.page_problems() else ""
 
     def _secure(self, now_ms: int) -> str:
         """A copy of the journal as it is, before anything else becomes of it; and the backup to go
@@ -105,16 +106,17 @@ class ChainWatched:
 
         Going back loses what came since: that is for a person to decide.
         """
-        folder = self._journal.parent / "backups"
-        size = self._journal.stat().st_size
-        if free(str(self._journal.parent)) < 2 * size + _LEAST_FREE:
+        home = self._journal.path.parent
+        folder, size = home / "backups", self._journal.size()
+        if free(str(home)) < 2 * size + _LEAST_FREE:
             raise Unavailable(
-                f"there is no room for a copy of the journal ({size} bytes): copy {self._journal}"
+                f"there is no room for a copy of the journal ({size} bytes): copy"
+                f" {self._journal.place}"
                 " yourself"
             )
         folder.mkdir(mode=0o700, exist_ok=True)
         target = folder / time.strftime("broken-%Y%m%d-%H%M%S.db", time.gmtime(now_ms / 1000))
-        sqlite_files.keep_evidence(self._journal, target)
+        self._journal.keep_evidence(target)
         return f"a copy as it is: {target}; {_way_back(folder)}"
 
     def _suspicious(self, tx: Tx) -> bool:

@@ -23,6 +23,7 @@ from palyra.policy import store
 from palyra.policy.store import PolicyStore
 from palyra.store import runs
 from palyra.store.database import Database, Tx
+from palyra.store.upkeep import Upkeep
 from palyra.system.clock import Clock
 from palyra.system.thread_pool import everyday
 from palyra.tools.sandbox.sandbox import Sandbox
@@ -150,7 +151,7 @@ class CheckSubjects:
     """
 
     home: Path
-    journal: Path
+    journal: Upkeep
     clock: Clock
     models: Models
     policy: PolicyStore
@@ -199,7 +200,7 @@ def looks(body: CheckSubjects) -> Mapping[str, Look]:
         "certificate": _files(body.certificate),
         "journal": partial(_journal, body),
         "journal's disk": partial(_writable, body),
-        "journal's log": _files(partial(home_checks.journal_log, journal)),
+        "journal's log": _files(partial(home_checks.journal_log, journal.path)),
         "backups": _files(body.backups),
         "left over": _files(lambda: home_checks.left_over(home, body.clock.now_ms())),
         "processes": _files(lambda: home_checks.orphaned(home, body.sandbox.mark)),
@@ -228,7 +229,7 @@ def mends(body: CheckSubjects) -> Mapping[str, Mend]:
         "home": _by_files(lambda: home_checks.close_home(home)),
         "leftovers": _by_files(lambda: home_checks.remove_leftovers(home, body.clock.now_ms())),
         "processes": _by_files(lambda: home_checks.end_orphans(home, body.sandbox.mark)),
-        "log": _by_files(lambda: home_checks.fold(body.journal)),
+        "log": _by_files(lambda: home_checks.fold(body.journal.path)),
         "mcp": server,
         "channel": channel,
         "incident": incident,

@@ -13,6 +13,7 @@ from palyra.core.errors import NotFound, Unavailable
 from palyra.features.health import orphan_processes
 from palyra.features.health.doctor import DoctorCheck, State
 from palyra.store import sqlite_files
+from palyra.store.upkeep import Upkeep
 from palyra.tools.sandbox.command import Probe
 
 LITTLE_SPACE = 200 << 20
@@ -217,17 +218,17 @@ def end_orphans(home: Path, own: str = "") -> str:
 
 
 def journal(
-    path: Path, progress: Callable[[int], None] = lambda entries: None
+    journal: Upkeep, progress: Callable[[int], None] = lambda entries: None
 ) -> Iterator[DoctorCheck]:
     """Check every entry; this takes a while where there are many."""
-    if not path.exists():
+    if journal.is_file and not journal.path.exists():
         yield DoctorCheck(id="journal", title="journal", state="ok", detail="none yet")
         return
-    problems = sqlite_files.page_problems(path)
+    problems = journal.page_problems()
     detail = ""
     try:
-        report = sqlite_files.inspect(path, progress)
-        problems += sqlite_files.missing_guards(path)
+        report = journal.inspect(progress)
+        problems += journal.missing_guards()
         entries = f"{report.entries} {'entry' if report.entries == 1 else 'entries'}"
         if report.bad is not None:
             bad = report.bad
@@ -271,6 +272,8 @@ def journal_log(path: Path) -> Iterator[DoctorCheck]:
 
 
 def fold(path: Path) -> str:
+    if not path.exists():
+        return "the journal is no file, so it has no log here"
     before = log_size(path)
     sqlite_files.fold_log(path)
     return f"the journal's log went from {size(before)} to {size(log_size(path))}"

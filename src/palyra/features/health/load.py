@@ -14,10 +14,11 @@ from pathlib import Path
 from msgspec import Struct
 
 from palyra.agent.runs import Runs
-from palyra.api.metrics import journal_bytes, resident_bytes
+from palyra.api.metrics import resident_bytes
 from palyra.features.health.watchdog import HealthFinding, LookTime
 from palyra.store import tape, tasks
 from palyra.store.database import Database, Tx
+from palyra.store.upkeep import Upkeep
 from palyra.system.clock import Clock
 from palyra.system.thread_pool import everyday
 
@@ -46,7 +47,7 @@ class LoadSample(Struct, frozen=True, kw_only=True):
 
 
 class LoadHistory:
-    def __init__(self, db: Database, clock: Clock, runs: Runs, home: Path, journal: Path) -> None:
+    def __init__(self, db: Database, clock: Clock, runs: Runs, home: Path, journal: Upkeep) -> None:
         self._db = db
         self._clock = clock
         self._runs = runs
@@ -79,6 +80,7 @@ class LoadHistory:
 
         entries, counted = await self._db.read(query)
         disk = await everyday.run(shutil.disk_usage, self._home)
+        stored = await everyday.run(self._journal.size)
         spent_s, passed_ms = time.process_time(), max(1, now_ms - self._since_ms)
         sample = LoadSample(
             time_ms=now_ms,
@@ -91,7 +93,7 @@ class LoadHistory:
             queued=counted["queued"],
             running=counted["running"],
             journal_entries=entries,
-            journal_bytes=journal_bytes(self._journal),
+            journal_bytes=stored,
         )
         self._spent_s, self._since_ms = spent_s, now_ms
         self._samples.append(sample)

@@ -20,7 +20,7 @@ from palyra.agent.approval_steps import Answer as ApprovalAnswer
 from palyra.agent.approvals import ApprovalService
 from palyra.agent.sessions import Sessions
 from palyra.api import journal
-from palyra.api.calls import Count, DaemonInfo, Input, Ulid
+from palyra.api.calls import Count, Input, Ulid
 from palyra.core import events, labels
 from palyra.core.events import (
     Entry,
@@ -40,6 +40,7 @@ from palyra.store import approvals, sessions, tape
 from palyra.store.approvals import Approval
 from palyra.store.database import Database, Tx
 from palyra.store.tape import StoredEntry
+from palyra.store.upkeep import Upkeep
 
 _LONGEST_SAID = 4_000
 _SCANNED = 5_000
@@ -325,7 +326,7 @@ async def journal_search(asked: ToolInvocation, wanted: JournalSearch) -> McpToo
 
 async def journal_verify(asked: ToolInvocation, wanted: Verify) -> McpToolResult:
     report = await asyncio.to_thread(
-        journal.verified, asked.call.services.get(DaemonInfo).journal_path, lambda count: None
+        journal.verified, asked.call.services.get(Upkeep), lambda count: None
     )
     return McpToolResult(data=msgspec.to_builtins(report))
 

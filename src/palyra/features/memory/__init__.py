@@ -16,7 +16,7 @@ async def wire(w: Wiring) -> None:
     from palyra.features.memory.tools import offer
     from palyra.models.embeddings import LocalEmbedder
     from palyra.store.database import Appended, Database
-    from palyra.store.sqlite_files import fold_log
+    from palyra.store.upkeep import Upkeep
     from palyra.system.clock import Clock
     from palyra.system.redactor import Redactor
     from palyra.tools.catalogue import Catalogue
@@ -26,7 +26,7 @@ async def wire(w: Wiring) -> None:
     embeddings = w.settings.get(MemorySettings).embeddings
     embedder = LocalEmbedder(idle_s=IDLE_S) if embeddings else None
     embedding = Embedding(db, embedder, w.get(IdleGate), attended=lambda: hub.watchers > 0)
-    memory = Memory(db, w.get(Redactor), w.get(Clock), embedding, lambda: fold_log(w.journal))
+    memory = Memory(db, w.get(Redactor), w.get(Clock), embedding, w.get(Upkeep).scrub)
     transcripts = w.add(Transcripts(db, embedding))
     w.add(memory)
     w.add(Recalling(memory), MemoryRecall)

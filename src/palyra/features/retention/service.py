@@ -29,6 +29,7 @@ from palyra.store.database import Database, Tx
 from palyra.store.dialect import Row
 from palyra.store.segments import Sealed, Segment
 from palyra.store.sessions import Session
+from palyra.store.upkeep import Upkeep
 from palyra.system.clock import Clock
 from palyra.system.thread_pool import everyday
 
@@ -97,7 +98,7 @@ class Retention:
         self,
         db: Database,
         clock: Clock,
-        journal: Path,
+        journal: Upkeep,
         settings: RetentionSettings,
         checkpoints: JournalCheckpoints | None = None,
     ) -> None:
@@ -106,7 +107,7 @@ class Retention:
         self._clock = clock
         self._journal = journal
         self._settings = settings
-        self._folder = segments.folder_of(journal)
+        self._folder = segments.folder_of(journal.path)
         self._one_at_a_time = asyncio.Lock()
 
     async def archive_old(
@@ -297,6 +298,8 @@ class Retention:
         """Look after the database file while it is in use: statistics, the write-ahead log, free
         pages.
         """
+        if not self._journal.is_file:
+            return Maintained(log_bytes=0, free_bytes=0, released_bytes=0)
         await self._db.write(retention_rows.optimize)
         free, page = await self._db.read(retention_rows.free_pages)
         before = free
@@ -306,10 +309,10 @@ class Retention:
             if left >= free:
                 break  # The file was made without room for this; its free pages are used again.
             free = left
-        await everyday.run(sqlite_files.checkpoint, self._journal, _LARGE_LOG)
+        await everyday.run(sqlite_files.checkpoint, self._journal.path, _LARGE_LOG)
         return Maintained(
             log_bytes=await everyday.run(
-                _size, self._journal.with_name(self._journal.name + "-wal")
+                _size, self._journal.path.with_name(self._journal.path.name + "-wal")
             ),
             free_bytes=free * page,
             released_bytes=(before - free) * page,

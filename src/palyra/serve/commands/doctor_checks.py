@@ -15,6 +15,7 @@ from palyra.core.errors import ConfigInvalid, PalyraError
 from palyra.features.health import home_checks
 from palyra.features.health.doctor import DoctorCheck
 from palyra.serve import config
+from palyra.store.upkeep import FileUpkeep
 
 Looks = Callable[[CliState], Iterator[DoctorCheck]]
 
@@ -170,7 +171,7 @@ def port(state: CliState) -> Iterator[DoctorCheck]:
 
 
 def journal(state: CliState) -> Iterator[DoctorCheck]:
-    yield from home_checks.journal(state.home / "journal.db")
+    yield from home_checks.journal(FileUpkeep(state.home / "journal.db"))
 
 
 def journal_log(state: CliState) -> Iterator[DoctorCheck]:

@@ -72,12 +72,21 @@ from palyra.serve.config import ChosenModels, Loaded
 from palyra.serve.wiring import settings as settings_wiring
 from palyra.serve.wiring import setup as setup_wiring
 from palyra.serve.wiring import tools as tool_wiring
-from palyra.serve.wiring.foundation import Foundation, folders, here, key, lay, protect_rights
+from palyra.serve.wiring.foundation import (
+    Foundation,
+    folders,
+    here,
+    journal_place,
+    key,
+    lay,
+    protect_rights,
+)
 from palyra.serve.wiring.live_models import LiveModels
 from palyra.serve.wiring.upgrade import NEWEST, copy_before_migration
 from palyra.store import tape
 from palyra.store.database import Database
 from palyra.store.sqlite_files import remove_partial
+from palyra.store.upkeep import Upkeep
 from palyra.system.clock import Clock
 from palyra.system.redactor import Redactor
 from palyra.tools.browser.port import BrowserPool
@@ -174,8 +183,13 @@ async def start(
     policy_folder = folders(home, given)
     remove_partial(home / "backups")
     remove_leftovers(home / "backups")
+    place = journal_place(home, given, env)
     copied = await asyncio.to_thread(
-        copy_before_migration, home, policy_folder, origin=given.journal.origin
+        copy_before_migration,
+        home,
+        policy_folder,
+        origin=given.journal.origin,
+        place=place.upkeep,
     )
     if copied is not None:
         log.info("the journal is upgraded; a copy from before is at %s", copied)
@@ -184,6 +198,7 @@ async def start(
         policy_folder,
         clock or Clock(),
         resolver or Resolver().allowing(given.network.private_hosts),
+        place,
     )
     everything_is_sealed = await protect_rights(ground.db, home / "keys")
     remember_version(home, NEWEST)
@@ -198,6 +213,7 @@ async def start(
         forbidden=ground.forbidden,
     )
     services.add(ground.db, Database)
+    services.add(place.upkeep, Upkeep)
     services.add(ground.clock, Clock)
     services.add(ground.redactor, Redactor)
     wanted = _complete(features)

@@ -1,10 +1,11 @@
 """Foundation of everything else: the daemon's folders, its keys, its journal and the redactor."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from palyra.core.errors import ConfigInvalid
 from palyra.serve import config
@@ -12,8 +13,10 @@ from palyra.serve.config import Config, Loaded
 from palyra.store import rights
 from palyra.store.active_time import Measured
 from palyra.store.database import Database
+from palyra.store.dialect import Dialect
 from palyra.store.row_seals import RowSeals
 from palyra.store.sqlite import Sqlite, sync_folder
+from palyra.store.upkeep import FileUpkeep, Upkeep
 from palyra.system.clock import Clock
 from palyra.system.private_files import write_private
 from palyra.system.redactor import Redactor
@@ -48,11 +51,36 @@ def folders(home: Path, given: Config) -> Path:
     return policies
 
 
-def lay(loaded: Loaded, policy_folder: Path, clock: Clock, resolver: Resolver) -> Foundation:
+class JournalPlace(NamedTuple):
+    """Place of the journal: how it is opened, and what can be done to it as a whole."""
+
+    dialect: Dialect
+    upkeep: Upkeep
+
+
+def journal_place(home: Path, given: Config, env: Mapping[str, str]) -> JournalPlace:
+    """Return where a home's journal lies."""
+    path, store = home / "journal.db", given.journal.store
+    if not store:
+        return JournalPlace(Sqlite(path), FileUpkeep(path))
+    # Late: few have a server.
+    try:
+        from palyra.store.postgres import Postgres
+        from palyra.store.postgres_upkeep import ServerUpkeep
+    except ImportError as error:
+        raise ConfigInvalid(
+            f"journal.store names a PostgreSQL server, and its driver is missing ({error}): install"
+            " it with pip install 'palyra[postgres]'"
+        ) from error
+    address = config.secret(store, env) if store.startswith(("env:", "file:")) else store
+    return JournalPlace(Postgres(address), ServerUpkeep(address, path))
+
+
+def lay(
+    loaded: Loaded, policy_folder: Path, clock: Clock, resolver: Resolver, place: JournalPlace
+) -> Foundation:
     home = loaded.home
-    db = Database(
-        Sqlite(home / "journal.db"), clock.now_ms, pace=Measured(clock.ticks_ms, clock.slept_ms)
-    )
+    db = Database(place.dialect, clock.now_ms, pace=Measured(clock.ticks_ms, clock.slept_ms))
     db.open()
     redactor = Redactor(key(home / "keys" / "redaction.key"))
     forbidden = (str(home.resolve()), str(policy_folder.resolve()))

@@ -15,6 +15,7 @@ from palyra.store.database import Database
 from palyra.store.log_keys import LogKeys
 from palyra.store.sqlite import Sqlite, finish_restore
 from palyra.store.sqlite_schema import MIGRATIONS
+from palyra.store.upkeep import FileUpkeep, Upkeep
 from palyra.system.clock import Clock
 from palyra.system.private_files import make_private
 
@@ -22,33 +23,40 @@ NEWEST = MIGRATIONS[-1].number
 
 
 def copy_before_migration(
-    home: Path, policies: Path | None = None, *, origin: str = ""
+    home: Path,
+    policies: Path | None = None,
+    *,
+    origin: str = "",
+    place: Upkeep | None = None,
 ) -> Path | None:
     """Copy a home whose journal has an older schema, and sign for what is there: a daemon that was
     killed has not. Return where the copy is, None if there is nothing to migrate. Raise
     Unavailable if there is no room.
     """
     journal = home / JOURNAL
-    finish_restore(journal)
-    schema = schema_of(journal)
+    place = place or FileUpkeep(journal)
+    if place.is_file:
+        finish_restore(journal)
+    schema = schema_of(journal) if place.is_file else place.schema()
     if not 0 < schema < NEWEST:
         return None
-    copy = _copied(home, schema, policies)
+    copy = _copied(place, schema, policies)
     if sqlite_files.inspect(copy / JOURNAL, trust=log_keys.trust(journal)).ok:
         make_private(home / "keys")
         sqlite_files.sign_for(copy / JOURNAL, LogKeys(home / "keys", origin))
     return copy
 
 
-def _copied(home: Path, schema: int, policies: Path | None) -> Path:
-    journal = home / JOURNAL
+def _copied(place: Upkeep, schema: int, policies: Path | None) -> Path:
+    home = place.path.parent
     for made in upgrade_copies(home):
-        if made.schema == schema and _same_state(made.path / JOURNAL, journal):
+        if made.schema == schema and place.is_file and _same_state(made.path / JOURNAL, place.path):
             return made.path
     target = _unused(home / "backups" / f"{BEFORE}{schema}")
-    require_space(home, size_of(home), "the copy of the home that is made before an upgrade")
+    needed = size_of(home) + (0 if place.is_file else place.size())
+    require_space(home, needed, "the copy of the home that is made before an upgrade")
     make_private(target.parent)
-    keep_home(home, target, policies=policies)
+    keep_home(home, target, policies=policies, journal=place)
     return target
 
 
