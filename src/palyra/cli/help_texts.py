@@ -17,7 +17,10 @@ GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Connect", ("mcp", "acp", "browser", "workers", "worker")),
     (
         "System",
-        ("status", "doctor", "incidents", "config", "upgrade", "rollback", "service", "serve"),
+        (
+            *("status", "doctor", "incidents", "config", "upgrade", "rollback", "migrate"),
+            *("service", "serve"),
+        ),
     ),
     ("Help", ("help", "completion", "version")),
 )

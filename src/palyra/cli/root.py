@@ -145,6 +145,10 @@ _TABLE = {
         "serve.commands.upgrade:rollback",
         "Go back to the state before the last upgrade.",
     ),
+    "migrate": (
+        "serve.commands.migrate:migrate",
+        "Move the journal to a PostgreSQL server, or back into a file.",
+    ),
     "service": (
         "serve.commands.service:service",
         "Start Palyra with the system: install, uninstall, status.",

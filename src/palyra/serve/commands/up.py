@@ -40,6 +40,12 @@ from palyra.core.errors import InvalidInput, PalyraError
     metavar="FOLDER",
     help="Chat in this folder instead of the current one.",
 )
+@click.option(
+    "--store",
+    default="",
+    metavar="ADDRESS",
+    help="Keep the journal in PostgreSQL, postgresql://USER@HOST/DATABASE; see journal.store.",
+)
 @click.option("--no-open", is_flag=True, help="Do not open the console in a browser.")
 @click.option("--no-setup", is_flag=True, help="Do not offer to set up a model.")
 def up(
@@ -49,10 +55,13 @@ def up(
     grpc: bool,
     detach: bool,
     workspace: str,
+    store: str,
     no_open: bool,
     no_setup: bool,
 ) -> int:
     _with_grpc(grpc)
+    if store:
+        os.environ["PALYRA_JOURNAL__STORE"] = store
     running = daemon_process.is_up(state.home, state.env)
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
     if detach:

@@ -10,7 +10,7 @@ from palyra.cli.commands import command
 from palyra.cli.confirm import confirm
 from palyra.cli.safe_text import clean
 from palyra.cli.state import CliState
-from palyra.core.errors import NotFound
+from palyra.core.errors import InvalidInput, NotFound
 from palyra.serve.wiring.rehearsal import RehearsedStep, UpgradeRehearsal
 
 _MARKS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "red")}
@@ -47,6 +47,11 @@ def upgrade(state: CliState, rehearse: bool, runs: Path | None, scratch: Path | 
     from palyra.serve.wiring import rehearsal
     from palyra.serve.wiring.upgrade import copy_before_migration, migrate
 
+    if config.load(state.home, state.env).config.journal.store:
+        raise InvalidInput(
+            "the journal lies in PostgreSQL: the daemon upgrades it when it starts, and keeps a"
+            " verified copy in the backups folder"
+        )
     if not (state.home / "journal.db").exists():
         raise NotFound(f"there is no journal at {state.home / 'journal.db'} to upgrade")
     told = (lambda step: None) if state.out.as_json else (lambda step: _tell(state, step))

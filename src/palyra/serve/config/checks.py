@@ -66,6 +66,20 @@ def objection(path: tuple[str, ...], value: Any) -> str:
             if parts.scheme not in ("http", "https") or not parts.hostname:
                 return "must be an http or https address"
             return "must not hold credentials; use api_key" if "@" in parts.netloc else ""
+        case "store" if path[0] == "journal" and value:
+            if value.startswith(("env:", "file:")):
+                return ""
+            if not value.startswith(("postgres://", "postgresql://")):
+                return (
+                    'must be empty, "postgresql://USER@HOST/DATABASE", or where that is, as'
+                    " env:NAME or file:/PATH"
+                )
+            if urlsplit(value).password:
+                return (
+                    "must not hold a password: put the address into an environment variable or a"
+                    " file and name that, as env:NAME or file:/PATH"
+                )
+            return ""
         case "endpoint" if path[0] == "telemetry" and value:
             parts = urlsplit(value)
             if parts.scheme not in ("http", "https") or not parts.hostname:

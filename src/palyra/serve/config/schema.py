@@ -153,6 +153,13 @@ class MailboxSection(Section, frozen=True, kw_only=True):
 
 
 class JournalSection(Section, frozen=True, kw_only=True):
+    store: Annotated[
+        str,
+        says(
+            "where the journal lies: empty for `journal.db` in the home folder, or"
+            " `postgresql://USER@HOST/DATABASE`, or where that is, as `env:NAME` or `file:/PATH`"
+        ),
+    ] = ""
     origin: Annotated[
         str,
         says("name of the journal in its signed checkpoints; empty: one is made at first start"),
