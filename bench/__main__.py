@@ -16,6 +16,7 @@ NAMES = (
     "told",
     "curves",
     "proof",
+    "postgres",
     "stop",
     "wasm",
     "sandbox",

@@ -53,8 +53,9 @@ def pytest_sessionfinish() -> None:
     """End what was started for the whole session; whoever waits for the interpreter's end may be
     killed before it.
     """
-    if started := sys.modules.get("tests.synapse"):
-        started.end()
+    for each in ("tests.synapse", "tests.postgres_server"):
+        if started := sys.modules.get(each):
+            started.end()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

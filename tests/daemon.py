@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from tests import stores
+
 START_S = 60.0
 STOP_S = 30.0
 SILENCE_S = 60.0
@@ -229,7 +231,7 @@ def launch(
         process = subprocess.Popen(
             [sys.executable, "-m", "palyra.serve", "--home", str(home), "--port", str(port)],
             cwd=workspace,
-            env={**kept, **(env or {})},
+            env={**kept, **stores.environment(home), **(env or {})},
             stdin=subprocess.DEVNULL,
             stdout=sink,
             stderr=subprocess.STDOUT,

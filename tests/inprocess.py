@@ -26,6 +26,7 @@ from palyra.store import tape
 from palyra.store.sessions import Session
 from palyra.system.clock import Clock
 from palyra.tools.net.resolve import Resolver
+from tests import stores
 from tests.daemon import IMPATIENT as IMPATIENT
 from tests.daemon_names import Inside
 
@@ -65,12 +66,13 @@ root = "{work}"
 tools = true
 {settings}"""
     )
-    loaded = config.load(home, {})
+    env = stores.environment(home)
+    loaded = config.load(home, env)
     models = dict.fromkeys(("scripted", "demo", "blind"), _model(model))
     opened = await wiring_daemon.start(
         loaded,
         _chosen(loaded),
-        {},
+        env,
         providers=models,
         resolver=resolver,
         clock=clock,

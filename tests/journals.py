@@ -13,7 +13,7 @@ from palyra.core import ids
 from palyra.core.events import AnyEvent, SessionRuled
 from palyra.store import tape
 from palyra.store.database import Database, Tx
-from palyra.store.sqlite import Sqlite
+from tests import stores
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ class FakeClock:
 
 @asynccontextmanager
 async def opened(path: Path, *, vfs: str | None = None) -> AsyncIterator[Database]:
-    db = Database(Sqlite(path, vfs=vfs), FakeClock())
+    db = Database(stores.dialect(path, vfs=vfs), FakeClock())
     db.open()
     try:
         yield db

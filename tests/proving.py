@@ -9,10 +9,11 @@ import apsw
 from palyra.core import chain
 from palyra.core.merkle import TileKey, TileTree
 from palyra.features.proof.service import JournalProof, ProofSettings
-from palyra.store import log_keys, sqlite_files, tree
+from palyra.store import tree
 from palyra.store.database import Database
 from palyra.store.log_keys import LogKeys
 from palyra.store.verify import VerifyReport
+from tests import stores
 from tests.journals import opened
 
 _ENTRY = "position, tape, seq, time_ms, run_id, principal, kind, body, hash, link"
@@ -28,7 +29,7 @@ async def proving(home: Path) -> AsyncIterator[tuple[Database, JournalProof]]:
 
 def verified(home: Path) -> VerifyReport:
     journal = home / "journal.db"
-    return sqlite_files.inspect(journal, trust=log_keys.trust(journal))
+    return stores.upkeep(journal).inspect()
 
 
 def raw_file(journal: Path) -> apsw.Connection:

@@ -16,10 +16,9 @@ from palyra.features.memory.embedding import Embedding
 from palyra.features.memory.model import Item, NewMemory, Recalled, Where
 from palyra.features.memory.service import Memory
 from palyra.store.database import Database
-from palyra.store.sqlite import Sqlite
-from palyra.store.sqlite_files import fold_log
 from palyra.system.clock import Clock
 from palyra.system.redactor import Redactor
+from tests import stores
 
 
 class WordEmbedder:
@@ -67,10 +66,10 @@ async def remembering(
 ) -> AsyncIterator[Memory]:
     clock = clock or Clock()
     path = folder / "journal.db"
-    db = Database(Sqlite(path), clock.now_ms)
+    db = Database(stores.dialect(path), clock.now_ms)
     db.open()
     embedding = Embedding(db, embedder)
-    memory = Memory(db, Redactor(b"k" * 32), clock, embedding, lambda: fold_log(path))
+    memory = Memory(db, Redactor(b"k" * 32), clock, embedding, stores.upkeep(path).scrub)
     embedding.start()
     try:
         yield memory

@@ -178,6 +178,7 @@ def test_a_correction_from_outside_does_not_replace_what_holds_until_it_is_accep
     asyncio.run(work())
 
 
+@pytest.mark.sqlite
 def test_instructions_and_secrets_wait_and_a_secret_is_taken_out(tmp_path: Path) -> None:
     async def work() -> None:
         async with remembering(tmp_path) as memory:
@@ -209,6 +210,7 @@ def test_what_is_forgotten_can_come_back_and_what_is_rejected_is_not_found(tmp_p
     asyncio.run(work())
 
 
+@pytest.mark.sqlite
 def test_a_purge_leaves_neither_text_nor_words_nor_versions_on_disk(tmp_path: Path) -> None:
     async def work() -> None:
         async with remembering(tmp_path) as memory:

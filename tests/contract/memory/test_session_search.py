@@ -36,7 +36,7 @@ from palyra.models import token_count
 from palyra.models.embeddings import LocalEmbedder
 from palyra.store import artifacts, sessions, tape
 from palyra.store.database import Database, Tx
-from palyra.store.sqlite import Sqlite
+from tests import stores
 from tests.journals import FakeClock
 
 OWNER = "user:owner"
@@ -59,7 +59,7 @@ class World(NamedTuple):
 
 @asynccontextmanager
 async def world(folder: Path, embedder: Embedder | None = None) -> AsyncIterator[World]:
-    db = Database(Sqlite(folder / "journal.db"), FakeClock())
+    db = Database(stores.dialect(folder / "journal.db"), FakeClock())
     db.open()
     embedding = Embedding(db, embedder)
     embedding.start()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import apsw
 import msgspec
+import psycopg
 import pytest
 
 from palyra.core.errors import (
@@ -25,6 +26,8 @@ from palyra.store.sqlite import Sqlite
 from palyra.store.sqlite_schema import MIGRATIONS
 from palyra.store.verify import verify
 from tests.journals import FailingDisk, new_id, note, noting, opened, run
+
+_REFUSALS = (apsw.ConstraintError, psycopg.IntegrityError)
 
 
 def test_a_step_that_fails_leaves_no_trace_and_does_not_harm_its_neighbours(tmp_path: Path) -> None:
@@ -56,6 +59,7 @@ async def _entries(db: Database, tape_id: str) -> list[Entry]:
     return [msgspec.json.decode(entry.wire, type=Entry) for entry in stored]
 
 
+@pytest.mark.sqlite
 def test_entries_are_published_only_after_they_are_durable_and_in_order(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with opened(tmp_path / "j.db") as db:
@@ -135,13 +139,14 @@ def test_the_database_itself_refuses_to_change_history(tmp_path: Path, sql: str)
     async def scenario() -> None:
         async with opened(tmp_path / "j.db") as db:
             await db.write(noting("t", "a"))
-            with pytest.raises(apsw.ConstraintError, match="append-only"):
+            with pytest.raises(_REFUSALS, match="append-only"):
                 await db.write(lambda tx: tx.run(sql))
             assert (await db.read(verify)).ok
 
     run(scenario())
 
 
+@pytest.mark.sqlite
 def test_the_journal_is_readable_by_its_owner_only(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with opened(tmp_path / "j.db") as db:
@@ -152,6 +157,7 @@ def test_the_journal_is_readable_by_its_owner_only(tmp_path: Path) -> None:
     run(scenario())
 
 
+@pytest.mark.sqlite
 def test_a_migration_that_was_changed_after_it_was_applied_is_refused(tmp_path: Path) -> None:
     connection = Sqlite(tmp_path / "j.db").open_writer()
     changed = (
@@ -163,6 +169,7 @@ def test_a_migration_that_was_changed_after_it_was_applied_is_refused(tmp_path: 
     connection.close()
 
 
+@pytest.mark.sqlite
 def test_a_journal_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     connection = Sqlite(tmp_path / "j.db").open_writer()
     with pytest.raises(ConfigInvalid, match="newer palyra"):
@@ -170,6 +177,7 @@ def test_a_journal_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     connection.close()
 
 
+@pytest.mark.sqlite
 def test_migrations_are_applied_once_and_in_one_piece(tmp_path: Path) -> None:
     connection = Sqlite(tmp_path / "j.db").open_writer()
     assert migrations.apply(connection, MIGRATIONS) == []
@@ -184,6 +192,7 @@ def test_migrations_are_applied_once_and_in_one_piece(tmp_path: Path) -> None:
 _disks = iter(range(10**6))
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize("error", [apsw.IOError, apsw.FullError], ids=["EIO", "ENOSPC"])
 @pytest.mark.parametrize("sticky", [False, True], ids=["once", "from-then-on"])
 def test_a_failing_disk_never_loses_an_acknowledged_entry(
@@ -241,6 +250,7 @@ async def _read_back(path: Path) -> set[str]:
         return {msgspec.json.decode(entry.event)["words"] for entry in entries}
 
 
+@pytest.mark.sqlite
 def test_a_damaged_file_is_an_error_that_says_what_to_do_and_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "j.db"
     path.write_bytes(b"this is not a database" * 100)
@@ -249,6 +259,7 @@ def test_a_damaged_file_is_an_error_that_says_what_to_do_and_is_left_alone(tmp_p
     assert path.read_bytes() == b"this is not a database" * 100
 
 
+@pytest.mark.sqlite
 def test_a_backup_of_a_journal_in_use_is_whole_and_can_be_restored(tmp_path: Path) -> None:
     async def scenario() -> None:
         journal, copy = tmp_path / "j.db", tmp_path / "copy.db"
@@ -279,6 +290,7 @@ async def _keep_writing(db: Database) -> None:
         n += 1
 
 
+@pytest.mark.sqlite
 def test_a_backup_that_does_not_verify_is_not_restored(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with opened(tmp_path / "bad.db") as db:
@@ -297,6 +309,7 @@ def test_a_backup_that_does_not_verify_is_not_restored(tmp_path: Path) -> None:
     assert sqlite_files.missing_guards(tmp_path / "bad.db") == ["entries_are_never_changed"]
 
 
+@pytest.mark.sqlite
 def test_a_missing_backup_is_not_found(tmp_path: Path) -> None:
     with pytest.raises(NotFound):
         sqlite_files.restore(tmp_path / "none.db", tmp_path / "j.db", tmp_path / "aside.db")

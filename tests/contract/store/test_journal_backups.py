@@ -4,8 +4,12 @@ import asyncio
 import threading
 from pathlib import Path
 
+import pytest
+
 from palyra.store.sqlite_files import backup
 from tests.inprocess import daemon
+
+pytestmark = pytest.mark.sqlite
 
 
 def test_a_killed_backup_leaves_no_partial_file_for_the_next_one(tmp_path: Path) -> None:

@@ -1,6 +1,10 @@
 """Migrations are locked: what a journal was made with never changes behind its back."""
 
+import pytest
+
 from palyra.store.sqlite_schema import MIGRATIONS
+
+pytestmark = pytest.mark.sqlite
 
 # A number here is final once it has been released. Add a migration; never edit one.
 LOCKED = {

@@ -13,6 +13,8 @@ from palyra.store import sqlite_files, tree
 from palyra.store.verify import VerifyReport
 from tests.journals import new_id, noting, opened, run
 
+pytestmark = pytest.mark.sqlite
+
 TAPES = [new_id() for _ in range(4)]
 COUNT = 40
 

@@ -21,6 +21,8 @@ from palyra.store.dialect import Connection
 from palyra.store.sqlite import Sqlite
 from tests.journals import new_id
 
+pytestmark = pytest.mark.sqlite
+
 QUERIES: dict[str, Callable[[Tx], Any]] = {
     "the entries behind a cursor": lambda tx: tape.after(tx, "t", 5),
     "a stretch of tape": lambda tx: tape.events_between(tx, "t", 1, 5),

@@ -7,6 +7,7 @@ import tempfile
 import threading
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -92,6 +93,7 @@ def test_steps_see_and_leave_what_they_would_if_each_were_written_at_once(
         run(scenario(Path(folder) / "j.db"))
 
 
+@pytest.mark.sqlite
 def test_what_another_process_appends_between_two_commits_is_not_overlooked(tmp_path: Path) -> None:
     async def scenario() -> None:
         run_id = new_id()

@@ -21,9 +21,9 @@ from palyra.features.tasks.service import TaskVerbs
 from palyra.features.tasks.worker import LEASE_MS, Hopeless, NotNow, Step, Tasks
 from palyra.store import tape, tasks
 from palyra.store.database import Database, Tx
-from palyra.store.sqlite import Sqlite
 from palyra.store.tasks import HIGH, LOW, Task
 from palyra.system.redactor import Redactor
+from tests import stores
 from tests.clocks import HeldClock
 from tests.faults import eventually
 from tests.journals import run
@@ -36,7 +36,7 @@ async def queue(
     folder: Path, clock: HeldClock | None = None, lull: IdleGate | None = None
 ) -> AsyncIterator[tuple[Database, Tasks, HeldClock]]:
     clock = clock or HeldClock()
-    db = Database(Sqlite(folder / "journal.db"), clock.now_ms)
+    db = Database(stores.dialect(folder / "journal.db"), clock.now_ms)
     db.open()
     worker = Tasks(db, Redactor(b"k" * 32), clock, lull)
     try:
@@ -549,6 +549,7 @@ def test_a_task_that_asks_for_itself_again_runs_on_and_on_under_its_lease(tmp_pa
     run(inside())
 
 
+@pytest.mark.sqlite
 def test_a_defect_in_looking_at_the_queue_does_not_end_the_looking(tmp_path: Path) -> None:
     async def inside() -> None:
         async with queue(tmp_path) as (db, worker, clock):

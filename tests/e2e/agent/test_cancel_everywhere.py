@@ -105,9 +105,9 @@ def test_a_cancel_at_any_await_ends_the_run_and_harms_nothing(tmp_path: Path) ->
                     break
 
     run_loop(scenario(), 280)
-    from palyra.store.sqlite_files import inspect
+    from tests import stores
 
-    assert inspect(tmp_path / "home/journal.db").ok
+    assert stores.upkeep(tmp_path / "home/journal.db").inspect().ok
     assert outcomes.count("run.cancelled") > 25, outcomes
     assert set(outcomes) <= {"run.cancelled", "run.completed"}
 

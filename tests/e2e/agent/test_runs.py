@@ -34,7 +34,7 @@ from palyra.models.scripted import (
 )
 from palyra.serve.wiring.daemon import Daemon
 from palyra.store import approvals, runs
-from palyra.store.sqlite_files import inspect
+from tests import stores
 from tests.inprocess import (
     IMPATIENT,
     TERMINAL,
@@ -71,7 +71,7 @@ def with_daemon(
     async def inside() -> None:
         async with daemon(tmp_path, model, settings) as opened:
             await scenario(opened)
-        report = inspect(tmp_path / "home/journal.db")
+        report = stores.upkeep(tmp_path / "home/journal.db").inspect()
         assert report.ok, report.bad
 
     run_loop(inside(), seconds)
