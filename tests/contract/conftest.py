@@ -6,7 +6,7 @@ import pytest
 
 from tests import stores
 
-# Folders of which every test runs on both, but for those that are about SQLite's file.
+# Folders of which every test runs on both, but for those about one of them.
 _ON_BOTH = ("store", "tasks", "memory")
 
 
@@ -14,8 +14,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     folder = metafunc.module.__name__.split(".")[2]
     if folder not in _ON_BOTH or "store" not in metafunc.fixturenames:
         return
-    of_the_file = metafunc.definition.get_closest_marker("sqlite") is not None
-    known = [stores.SQLITE] if of_the_file else [stores.SQLITE, stores.POSTGRES]
+    known = [
+        each
+        for each, other in ((stores.SQLITE, stores.POSTGRES), (stores.POSTGRES, stores.SQLITE))
+        if metafunc.definition.get_closest_marker(other) is None
+    ]
     metafunc.parametrize("store", known, indirect=True)
 
 

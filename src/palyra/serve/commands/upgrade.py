@@ -47,12 +47,12 @@ def upgrade(state: CliState, rehearse: bool, runs: Path | None, scratch: Path | 
     from palyra.serve.wiring import rehearsal
     from palyra.serve.wiring.upgrade import copy_before_migration, migrate
 
-    if config.load(state.home, state.env).config.journal.store:
-        raise InvalidInput(
-            "the journal lies in PostgreSQL: the daemon upgrades it when it starts, and keeps a"
-            " verified copy in the backups folder"
-        )
     if not (state.home / "journal.db").exists():
+        if config.load(state.home, state.env).config.journal.store:
+            raise InvalidInput(
+                "the journal lies in PostgreSQL: the daemon upgrades it when it starts, and keeps"
+                " a verified copy in the backups folder"
+            )
         raise NotFound(f"there is no journal at {state.home / 'journal.db'} to upgrade")
     told = (lambda step: None) if state.out.as_json else (lambda step: _tell(state, step))
     if rehearse:

@@ -80,6 +80,7 @@ from palyra.serve.wiring.foundation import (
     key,
     lay,
     protect_rights,
+    refuse_two_journals,
 )
 from palyra.serve.wiring.live_models import LiveModels
 from palyra.serve.wiring.upgrade import NEWEST, copy_before_migration
@@ -183,6 +184,7 @@ async def start(
     policy_folder = folders(home, given)
     remove_partial(home / "backups")
     remove_leftovers(home / "backups")
+    refuse_two_journals(home, given)
     place = journal_place(home, given, env)
     copied = await asyncio.to_thread(
         copy_before_migration,

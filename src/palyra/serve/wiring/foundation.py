@@ -76,6 +76,18 @@ def journal_place(home: Path, given: Config, env: Mapping[str, str]) -> JournalP
     return JournalPlace(Postgres(address), ServerUpkeep(address, path))
 
 
+def refuse_two_journals(home: Path, given: Config) -> None:
+    """Raise ConfigInvalid if a journal lies in the home although the settings name a server: a
+    backup was restored, or a move was broken off.
+    """
+    if given.journal.store and (home / "journal.db").exists():
+        raise ConfigInvalid(
+            f"there are two journals: {home / 'journal.db'}, and the one that journal.store names."
+            " To use the file: palyra config unset journal.store (then palyra migrate moves it to"
+            " an empty database). To use the server: move the file away"
+        )
+
+
 def lay(
     loaded: Loaded, policy_folder: Path, clock: Clock, resolver: Resolver, place: JournalPlace
 ) -> Foundation:

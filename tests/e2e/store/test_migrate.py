@@ -97,8 +97,10 @@ def test_a_copy_that_was_broken_off_goes_on_where_it_was(tmp_path: Path, home: P
     (home / "config.toml").write_text(
         (home / "config.toml").read_text() + f'\n[journal]\nstore = "{there}"\n'
     )
+    journal.rename(home / "aside.db")
     with pytest.raises(AssertionError, match="beginning of a copy"):
         _talk(home, "no")
+    (home / "aside.db").rename(journal)
     text = (home / "config.toml").read_text().replace(f'\n[journal]\nstore = "{there}"\n', "")
     (home / "config.toml").write_text(text)
     done = palyra(home, "migrate", "--to", there, "--yes")
@@ -156,3 +158,16 @@ def test_an_address_that_cannot_be_used_says_why(home: Path, address: str, said:
     assert said in done.stderr
     assert "secret" not in done.stderr
     assert (home / "journal.db").exists()
+
+
+def test_a_restored_file_beside_a_server_is_never_passed_over(tmp_path: Path, home: Path) -> None:
+    _talk(home, "one")
+    there = server().database(tmp_path)
+    assert palyra(home, "migrate", "--to", there, "--yes").returncode == 0
+    _talk(home, "two")
+    (kept,) = (home / "backups").glob("replaced-*.db")
+    assert palyra(home, "journal", "restore", str(kept)).returncode == 0
+    with pytest.raises(AssertionError, match="there are two journals"):
+        _talk(home, "no")
+    assert palyra(home, "config", "unset", "journal.store").returncode == 0
+    assert _talk(home, "again") == ["one", "again"]

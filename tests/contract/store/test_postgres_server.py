@@ -18,6 +18,8 @@ from tests.cut_wire import CutWire
 from tests.journals import FakeClock, note, noting, run
 from tests.postgres_server import server
 
+pytestmark = pytest.mark.postgres
+
 
 @pytest.fixture
 def address(tmp_path: Path) -> str:
