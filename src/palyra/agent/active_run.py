@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from palyra.agent import durable_write
 from palyra.agent.prompt.run_context import RunContext
 from palyra.agent.session_cache import LiveSession
-from palyra.core.events import AnyEvent, ModelFailed, ModelReplied, ModelUsed
+from palyra.core.events import AnyEvent, ModelFailed, ModelReplied, ModelUsed, RunCompleted
 from palyra.core.ids import RunId
 from palyra.core.run_progress import CallProgress, RunProgress
 from palyra.core.run_state import TERMINAL
@@ -38,6 +38,20 @@ class CutOff:
     beside: Callable[[Tx], None] | None
     replied: ModelReplied
     failed: ModelFailed
+
+
+class RunEnding(NamedTuple):
+    """The end of a run, unless something was said to it behind the last entry that its model was
+    shown: then there is more to say.
+    """
+
+    text: str
+    upto_seq: int
+
+    def events(self, tx: Tx, run_id: str) -> tuple[AnyEvent, ...]:
+        return (
+            () if runs.inputs_after(tx, run_id, self.upto_seq) else (RunCompleted(text=self.text),)
+        )
 
 
 class ActiveRun:
@@ -94,19 +108,29 @@ class ActiveRun:
         """
         return self._db.write(self._appending(events, beside))
 
-    async def insist(self, *events: AnyEvent, beside: Callable[[Tx], None] | None = None) -> None:
+    async def insist(
+        self,
+        *events: AnyEvent,
+        beside: Callable[[Tx], None] | None = None,
+        ending: RunEnding | None = None,
+    ) -> None:
         """Append what cannot be had again for nothing, however long the store refuses it."""
         await durable_write.write_until_stored(
-            self._db, self._appending(events, beside), f"an answer to run {self.run_id}"
+            self._db, self._appending(events, beside, ending), f"an answer to run {self.run_id}"
         )
 
     def _appending(
-        self, events: tuple[AnyEvent, ...], beside: Callable[[Tx], None] | None
+        self,
+        events: tuple[AnyEvent, ...],
+        beside: Callable[[Tx], None] | None,
+        ending: RunEnding | None = None,
     ) -> Callable[[Tx], list[Appended]]:
         def step(tx: Tx) -> list[Appended]:
             if beside is not None:
                 beside(tx)
-            return tape.append(tx, self.session_id, self.principal, events, self.run_id)
+            last = ending.events(tx, self.run_id) if ending is not None else ()
+            new = (*events, *last)
+            return tape.append(tx, self.session_id, self.principal, new, self.run_id)
 
         return step
 

@@ -18,7 +18,7 @@ from palyra.agent import (
     value_origins,
 )
 from palyra.agent.active_run import ActiveRun
-from palyra.agent.judged_call import Judged
+from palyra.agent.judged_call import Judged, only_looks
 from palyra.agent.labelled_files import FileLabels
 from palyra.agent.settings import Settings
 from palyra.core import subagent_limits
@@ -203,7 +203,9 @@ class Authorizer:
                     policies=policies,
                     policy_version=version,
                 )
-                return Judged([proposed, decided], pure=tool.spec.effect == "pure", allowed=True)
+                pure = tool.spec.effect == "pure"
+                looks = pure and only_looks(tool.spec, question.scope)
+                return Judged([proposed, decided], pure=pure, allowed=True, looks=looks)
             case Ask() as ask:
                 grant = None
                 if not by_rule(ask):

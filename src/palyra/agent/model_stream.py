@@ -5,12 +5,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from palyra.agent.active_run import ActiveRun
+from palyra.agent.active_run import ActiveRun, RunEnding
 from palyra.agent.broadcast import Broadcast
 from palyra.agent.turn_cost import CallUsage
 from palyra.core.errors import Unavailable
 from palyra.core.events import AnyEvent, ModelDelta, ModelReplied, encode
 from palyra.core.messages import Channel, ModelRequest
+from palyra.core.next_step import ends_with
 from palyra.core.repetition import RepeatsItself, RepetitionDetector
 from palyra.store.database import Tx
 from palyra.system.clock import Clock
@@ -146,6 +147,8 @@ class Prepared:
     events: tuple[AnyEvent, ...]
     # Our own count of what is sent.
     tokens: int
+    # The last entry of the tape that it shows.
+    upto_seq: int
     # Why it cannot be sent: the model's window is too small for it.
     too_small: str = ""
     # What goes into the store with the events.
@@ -187,17 +190,20 @@ class Prepared:
         )
         return self.events if self.told is None or failed else ()
 
-    async def answered(self, run: ActiveRun, replied: ModelReplied) -> None:
-        """The answer, behind what was asked. It was paid for: while the store refuses it is held,
-        and nobody is asked again.
+    async def answered(self, run: ActiveRun, replied: ModelReplied, now_ms: int) -> None:
+        """The answer, behind what was asked, and the run's end with it if it is one. It was paid
+        for: while the store refuses it is held, and nobody is asked again.
         """
         self.not_now()
+        progress, upto = run.live.conversation.runs.get(run.run_id), self.upto_seq
+        ends = progress is not None and ends_with(progress, replied, upto, now_ms)
+        ending = RunEnding(replied.text, upto) if ends else None
         try:
             if self.told is not None:
                 await self.told
-                await run.insist(replied)
+                await run.insist(replied, ending=ending)
                 return
         except Unavailable:
             if run.closing:
                 raise
-        await run.insist(*self.events, replied, beside=self.beside)
+        await run.insist(*self.events, replied, beside=self.beside, ending=ending)

@@ -157,7 +157,7 @@ class ModelTurns:
                         replied = await self._broken_off(
                             target, stream, turn, route.task, prepared.tokens, stop="cut"
                         )
-                        await prepared.answered(run, replied)
+                        await prepared.answered(run, replied, self.clock.now_ms())
                         return
                     bill = self._spending.failed(target, stream, failure, prepared.tokens)
                     await prepared.tell(run)
@@ -188,7 +188,7 @@ class ModelTurns:
                         run, route, index, images, nearby, continuing=continuing, why=why
                     )
                     continue
-                await prepared.answered(run, replied)
+                await prepared.answered(run, replied, self.clock.now_ms())
                 return
         finally:
             prepared.not_now()
@@ -275,6 +275,7 @@ class ModelTurns:
             request,
             (*planned, assembled.event),
             assembled.event.tokens,
+            assembled.event.upto_seq,
             assembled.too_small,
             beside,
         )

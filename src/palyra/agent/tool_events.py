@@ -7,9 +7,10 @@ import msgspec
 from palyra.agent.active_run import ActiveRun
 from palyra.core import labels
 from palyra.core.events import ApprovalRequested, FileChange, ToolFinished, ToolStarted
+from palyra.core.ids import ApprovalId
 from palyra.core.labels import Label
 from palyra.core.run_progress import CallProgress
-from palyra.core.tools import Outcome, Scope
+from palyra.core.tools import Outcome, Preview, Scope
 from palyra.store import approvals, artifacts, tape
 from palyra.store.database import Appended, Tx
 
@@ -70,6 +71,27 @@ def ended(
 ) -> ToolFinished:
     return ToolFinished(
         call_id=call.call.id, outcome=outcome, text=text, size=len(text), label=label
+    )
+
+
+def in_doubt(call: CallProgress, approval_id: ApprovalId) -> ApprovalRequested:
+    """The question what came of a call that was running when everything stopped."""
+    return ApprovalRequested(
+        approval_id=approval_id,
+        call_id=call.call.id,
+        tool=call.call.tool,
+        about="in_doubt",
+        preview=Preview(
+            "text",
+            f"{call.call.tool} was running when {who_stopped(call)}",
+            msgspec.json.encode(call.arguments).decode(),
+        ),
+        risk="high",
+        why=(
+            "it cannot be known whether it happened: say that it happened, run it again, or skip it"
+        ),
+        # Nobody is hurried into guessing.
+        expires_ms=0,
     )
 
 

@@ -1,7 +1,7 @@
 """The one path to a tool: propose, judge, ask, record the start, execute, redact, record.
 
 No effect begins before its `tool.started` is durable, and every call leaves a proposal, a decision
-and a result on the tape, denied ones too.
+and a result on the tape, denied ones too. A call that only looks is recorded with its result.
 """
 
 import asyncio
@@ -21,14 +21,15 @@ from palyra.agent.broadcast import Broadcast
 from palyra.agent.checkpoints import Checkpoints
 from palyra.agent.client_tools import hand_over
 from palyra.agent.judged_call import Judged
+from palyra.agent.large_results import LARGE_RESULT, summary
 from palyra.agent.prompt import small_window
 from palyra.agent.remote_tools import PREFIX as WORKERS
 from palyra.agent.remote_tools import RemoteTool
+from palyra.agent.turn_decision import TurnDecision, as_decided
 from palyra.core import labels
 from palyra.core.errors import Conflict, Forbidden, PalyraError, Unavailable
 from palyra.core.events import (
     AnyEvent,
-    ApprovalRequested,
     Attestation,
     FileChange,
     ToolFinished,
@@ -41,7 +42,7 @@ from palyra.core.labels import Label
 from palyra.core.next_step import AGENTS_AT_ONCE, SPAWN
 from palyra.core.ports import CallContext, InDoubt
 from palyra.core.run_progress import CallProgress
-from palyra.core.tools import Outcome, Preview, ToolResult, input_digest
+from palyra.core.tools import Outcome, ToolResult, input_digest
 from palyra.core.verdicts import Origin
 from palyra.store import approvals, artifacts, tape
 from palyra.store.database import Database, Tx
@@ -51,9 +52,7 @@ from palyra.tools.catalogue import Arguments, Catalogue, TypedTool
 from palyra.tools.files.checkpoints import Reversible
 
 PURE_AT_ONCE = 4
-LARGE_RESULT = 8 << 10
 LONGEST_PROGRESS = 4 << 10
-_SHOWN_OF_LARGE = 3 << 10
 # How long a cancelled tool gets to say what it did before its silence is recorded.
 _LAST_WORDS_S = 0.15
 _UNATTENDED: frozenset[Origin] = frozenset({"scheduled", "child"})
@@ -93,7 +92,8 @@ class ToolFlow:
     async def decide(self, run: ActiveRun, call_ids: Iterable[str]) -> None:
         """Validate and judge these calls, all in one step, before any of them runs.
 
-        Where all of them are pure and allowed, their start is part of that step, and they run.
+        Where all of them are pure and allowed, their start is part of that step, and they run. One
+        that only looks at what is here need not wait for the step.
         """
         calls = [run.call(call_id) for call_id in call_ids]
         judged: list[Judged] = []
@@ -115,9 +115,16 @@ class ToolFlow:
                 if one.request is not None:
                     tool_events.record_request(tx, run, origin, one.request, appended)
 
-        await self._db.write(step)
-        if at_once:
-            await self._run_pure(run, calls)
+        decision = TurnDecision(self._db, step)
+        if not at_once:
+            await decision.tell()
+            return
+        if len(judged) == 1 and judged[0].looks:
+            decision.tell_soon()
+        else:
+            await decision.tell()
+        decided = [as_decided(call, one) for call, one in zip(calls, judged, strict=True)]
+        await self._run_pure(run, decided, decision)
 
     async def perform(self, run: ActiveRun, call_ids: Iterable[str]) -> None:
         """Run decided calls: the pure ones together, then the first of the others in the model's
@@ -164,7 +171,9 @@ class ToolFlow:
             await run.append(tool_events.ended(call, outcome, f"denied: {why}"))
         return bool(why)
 
-    async def _run_pure(self, run: ActiveRun, calls: list[CallProgress]) -> None:
+    async def _run_pure(
+        self, run: ActiveRun, calls: list[CallProgress], decision: TurnDecision | None = None
+    ) -> None:
         """Run started pure calls together, a few at a time. An interrupt ends those that are not
         done.
         """
@@ -172,7 +181,7 @@ class ToolFlow:
 
         async def one(call: CallProgress) -> ToolFinished | None:
             async with slots:
-                return await self._execute(run, call)
+                return await self._execute(run, call, decision=decision)
 
         tasks = [asyncio.ensure_future(one(call)) for call in calls]
         try:
@@ -182,17 +191,21 @@ class ToolFlow:
             # Some may have finished in the same moment; what is on the tape by now is not said
             # again.
             await asyncio.wait(tasks)
+            if decision is not None:
+                await decision.told()
             await self._db.write(lambda tx: None)
             late = [
                 tool_events.ended(
                     call, "interrupted", "interrupted by new input before it finished"
                 )
                 for call in calls
-                if not call.finished
+                if not run.call(call.call.id).finished
             ]
             if late:
                 await run.append(*late)
         finally:
+            if decision is not None:
+                decision.close()
             for task in tasks:
                 task.cancel()
 
@@ -236,10 +249,15 @@ class ToolFlow:
         return tool, arguments
 
     async def _execute(
-        self, run: ActiveRun, call: CallProgress, *, resume: bool = False
+        self,
+        run: ActiveRun,
+        call: CallProgress,
+        *,
+        resume: bool = False,
+        decision: TurnDecision | None = None,
     ) -> ToolFinished | None:
-        """Execute a call that is on the tape as started, and put its result there. None: it is in
-        doubt what came of it.
+        """Execute a call that is on the tape as started, or goes there with its result, which is
+        put there. None: it is in doubt what came of it.
         """
         began = self._clock.ticks_ms()
         try:
@@ -248,6 +266,8 @@ class ToolFlow:
             # The catalogue changed since the call was judged: the tool is gone, or takes other
             # arguments now.
             gone = tool_events.ended(call, "error", await self._redactor.redacted(error.message))
+            if decision is not None:
+                await decision.told()
             await run.append(gone)
             return gone
         work = asyncio.ensure_future(
@@ -260,9 +280,11 @@ class ToolFlow:
             done, _ = await asyncio.wait([work], timeout=_LAST_WORDS_S)
             if done and not work.cancelled() and (late := work.result()) is not None:
                 # It finished in the same moment: what it did is recorded, not guessed.
-                await self._finish(run, call, tool, late, began)
+                await self._finish(run, call, tool, late, began, decision)
             raise
-        return await self._finish(run, call, tool, result, began) if result is not None else None
+        if result is None:
+            return None
+        return await self._finish(run, call, tool, result, began, decision)
 
     def _context(self, run: ActiveRun, call: CallProgress) -> CallContext:
         return CallContext(
@@ -302,7 +324,13 @@ class ToolFlow:
             )
 
     async def _finish(
-        self, run: ActiveRun, call: CallProgress, tool: TypedTool, result: ToolResult, began: int
+        self,
+        run: ActiveRun,
+        call: CallProgress,
+        tool: TypedTool,
+        result: ToolResult,
+        began: int,
+        decision: TurnDecision | None,
     ) -> ToolFinished:
         images, left_out = await agent_images.checked(result.images)
         text = await self._redactor.redacted("\n".join([result.text, *left_out]))
@@ -332,8 +360,11 @@ class ToolFlow:
         )
 
         traced = await self._judging.files.trace(run, call, tool.spec, finished, result)
+        decide = await decision.take() if decision is not None else None
 
         def step(tx: Tx) -> ToolFinished:
+            if decide is not None:
+                decide(tx)
             final = msgspec.structs.replace(finished, label=traced.label)
             self._judging.files.keep(tx, run, traced)
             if images:
@@ -459,25 +490,7 @@ class ToolFlow:
             )
             await run.append(tool_events.ended(call, "unknown", text))
             return
-        arguments = msgspec.json.encode(call.arguments).decode()
-        request = ApprovalRequested(
-            approval_id=ApprovalId(self._clock.new_id()),
-            call_id=call.call.id,
-            tool=call.call.tool,
-            about="in_doubt",
-            preview=Preview(
-                "text",
-                f"{call.call.tool} was running when {tool_events.who_stopped(call)}",
-                arguments,
-            ),
-            risk="high",
-            why=(
-                "it cannot be known whether it happened: say that it happened, run it again, or"
-                " skip it"
-            ),
-            # Nobody is hurried into guessing.
-            expires_ms=0,
-        )
+        request = tool_events.in_doubt(call, ApprovalId(self._clock.new_id()))
         origin = run.progress.accepted.origin
 
         def step(tx: Tx) -> None:
@@ -485,15 +498,3 @@ class ToolFlow:
             tool_events.record_request(tx, run, origin, request, appended)
 
         await self._db.write(step)
-
-
-def summary(text: str, size: int, artifact_id: str) -> str:
-    """Return what is shown of a result that is too large to be shown."""
-    head = text[:_SHOWN_OF_LARGE]
-    cut = head.rfind("\n")
-    head = head[:cut] if cut > _SHOWN_OF_LARGE // 2 else head
-    lines = text.count("\n") + 1
-    return (
-        f"{head}\n… [{size} bytes, {lines} lines in all; read the rest with artifact.read, id"
-        f" {artifact_id}]"
-    )

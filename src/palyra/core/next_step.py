@@ -7,9 +7,7 @@ from msgspec import Struct
 
 from palyra.core import degenerate
 from palyra.core.degenerate import Correct, DeadEnd, EndRun
-from palyra.core.events import (
-    WaitReason,
-)
+from palyra.core.events import ModelReplied, WaitReason
 from palyra.core.run_progress import CallProgress, RunProgress
 from palyra.core.run_state import TERMINAL
 
@@ -142,6 +140,19 @@ def _of_the_last(run: RunProgress) -> Next | None:
     if last.reply.stop == "length" and run.wanted is None and not bounded:
         answer += degenerate.INCOMPLETE
     return Finish(answer)
+
+
+def ends_with(run: RunProgress, reply: ModelReplied, upto_seq: int, now_ms: int) -> bool:
+    """Return whether a reply ends the run by itself: what `what_next` finds when it is on the tape.
+    `upto_seq`: the last entry that the model was shown. False where that is not plain.
+    """
+    last = run.last
+    more = any(at > upto_seq for at, _ in run.inputs) or (last is not None and not last.calls)
+    if more or run.formed or run.refused or run.told or run.waits_for is not None:
+        return False
+    if reply.calls or reply.stop != "end" or not reply.text.strip():
+        return False
+    return run.active_ms + max(0, now_ms - run.last_time_ms) < run.budgets.active_ms
 
 
 def _answer(run: RunProgress) -> str:

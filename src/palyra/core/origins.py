@@ -248,8 +248,10 @@ def origin_of(index: ShownIndex, role: Role, text: str, workspace: str = "") -> 
     if not text:
         return _Found("none")
     for trust in ("user", "trusted"):
-        if _says(index, trust, role, text, workspace):
+        if index.has(trust) and _says(index, trust, role, text, workspace):
             return _Found(trust)
+    if not index.has("untrusted"):
+        return _Found("unknown")
     sources = _named(index, role, text)
     return _Found("untrusted", sources) if sources is not None else _Found("unknown")
 
@@ -283,6 +285,10 @@ def _says(index: ShownIndex, trust: Trust, role: Role, text: str, workspace: str
         return _says_when(index, trust, text)
     if role == "command":
         return trust == "user" and index.quotes(text)
+    if role == "path":
+        path = identifiers.path(text)
+        # The workspace itself has no name that a text could show.
+        return bool(path) and _says_path(index, trust, path, workspace)
     forms = forms_of(role, text)
     if any(index.form(trust, form) for form in forms):
         return True
@@ -290,8 +296,6 @@ def _says(index: ShownIndex, trust: Trust, role: Role, text: str, workspace: str
         return False
     if role == "url":
         return _says_place(index, trust, identifiers.url(text))
-    if role == "path":
-        return _says_path(index, trust, identifiers.path(text), identifiers.path(workspace))
     if role in ("amount", "host"):
         return False
     words = identifiers.words(text)
@@ -314,9 +318,12 @@ def _says_place(index: ShownIndex, trust: Trust, url: str) -> bool:
 
 def _says_path(index: ShownIndex, trust: Trust, path: str, workspace: str) -> bool:
     """A path below a folder that was named, or a file that was named without its folder."""
+    if index.form(trust, f"path:{path}"):
+        return True
     if ".." in path.split("/"):
         return False
-    inside = path.removeprefix(f"{workspace}/") if workspace else path
+    root = identifiers.path(workspace)
+    inside = path.removeprefix(f"{root}/") if root else path
     if " " in inside:
         return bool(index.phrase(trust, identifiers.words(inside.rpartition("/")[2])))
     if index.form(trust, f"path:{inside}"):

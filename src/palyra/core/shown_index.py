@@ -82,11 +82,17 @@ class ShownIndex:
         # What was shown before this is not shown any more.
         self.first = 0
         self._said: list[tuple[int, str]] = []
+        self._trusts: set[Trust] = set()
+
+    def has(self, trust: Trust) -> bool:
+        """Return whether anything of this trust was shown: if not, no value can come from there."""
+        return trust in self._trusts
 
     def add(self, spans: Iterable[ShownSpan]) -> None:
         """Add what was shown. It is read at the first look at it, or by `read`."""
         for span in spans:
             self.unread_bytes += len(span.text)
+            self._trusts.add(span.trust)
             if span.trust == "user":
                 self._said.append((span.seq, " ".join(span.text[-_MOST_QUOTED:].split())))
             but = identifiers.plain(span.but)
@@ -142,10 +148,12 @@ class ShownIndex:
 
     def form(self, trust: Trust, form: str) -> list[_Place]:
         """Return where an identifier is shown."""
+        if trust not in self._trusts:
+            return []
         reader = _READER_OF.get(form.partition(":")[0], "names")
         self._read(trust, reader)
-        places = self._forms.get((trust, reader), {}).get(form, ())
-        return [place for place in places if place.seq >= self.first]
+        places = self._forms.get((trust, reader), {}).get(form)
+        return [place for place in places if place.seq >= self.first] if places else []
 
     def quotes(self, text: str) -> bool:
         """Return whether the user said exactly this, letter by letter."""
@@ -160,7 +168,7 @@ class ShownIndex:
 
     def phrase(self, trust: Trust, words: Sequence[str]) -> list[_Place]:
         """Return where these words are shown, one after another; of a long text, each part."""
-        if not words:
+        if not words or trust not in self._trusts:
             return []
         self._read(trust, "words")
         if len(words) > _OVERLAP:

@@ -75,7 +75,7 @@ class _Block:
         return written or (msgspec.json.encode(given).decode() if given else "")
 
 
-class MessagesParser:
+class MessagesParser(request.EventParser):
     def __init__(
         self, names: ToolNames, emit: Emit, endpoint: ProviderEndpoint, dialect: str
     ) -> None:

@@ -92,7 +92,7 @@ class _Piece:
         return {"type": "text", "characters": sum(map(len, self.text)), **sealed}
 
 
-class GeminiParser:
+class GeminiParser(request.EventParser):
     def __init__(
         self, names: ToolNames, emit: Emit, endpoint: ProviderEndpoint, dialect: str
     ) -> None:

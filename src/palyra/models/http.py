@@ -93,6 +93,9 @@ class ProviderResponse:
         began: float,
     ) -> None:
         self._response = response
+        # aiohttp asks its parser to go on after every piece that is taken out of its buffer while
+        # less than this is left in it. All of it is taken out at once here, so once is enough.
+        response.content._low_water = 1
         self._endpoint = endpoint
         self._limits = endpoint.limits
         self._broken: tuple[type[BaseException], ...] = broken

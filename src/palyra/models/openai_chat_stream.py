@@ -2,6 +2,7 @@
 decode, one emit, one append.
 """
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -64,6 +65,8 @@ class _Chunk(Struct):
 
 
 _decoder: msgspec.json.Decoder[_Chunk] = msgspec.json.Decoder(_Chunk)
+_list_decoder: msgspec.json.Decoder[list[_Chunk]] = msgspec.json.Decoder(list[_Chunk])
+_END: Final = b"[DONE]"
 
 _STOPS: Final[dict[str, StopReason]] = {
     "length": "length",
@@ -131,7 +134,7 @@ def _starts_another(slot: _Slot, id: str, name: str) -> bool:
     return bool(id and slot.id) and name != slot.name
 
 
-class ChatParser:
+class ChatParser(request.EventParser):
     def __init__(
         self, names: ToolNames, emit: Emit, endpoint: ProviderEndpoint, dialect: str
     ) -> None:
@@ -153,12 +156,22 @@ class ChatParser:
     def event(self, data: bytes) -> bool:
         chunk = request.decode(_decoder, _Chunk, data)
         if chunk is None:
-            if data.strip() != b"[DONE]":
+            if data.strip() != _END:
                 return False
             self.complete = True
             return True
         self._chunk(chunk)
         return False
+
+    def events(self, found: Sequence[bytes]) -> bool:
+        ended = bool(found) and found[-1].strip() == _END
+        chunks = request.decode_all(_list_decoder, found[:-1] if ended else found)
+        if chunks is None:
+            return super().events(found)
+        for chunk in chunks:
+            self._chunk(chunk)
+        self.complete = self.complete or ended
+        return ended
 
     def whole(self, body: bytes) -> None:
         chunk = request.decode(_decoder, _Chunk, body)

@@ -43,7 +43,7 @@ _THOUGHTS: Final = frozenset(
 )
 
 
-class ResponsesParser:
+class ResponsesParser(request.EventParser):
     def __init__(
         self, names: ToolNames, emit: Emit, endpoint: ProviderEndpoint, dialect: str
     ) -> None:

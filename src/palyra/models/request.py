@@ -8,7 +8,8 @@ failure, whatever it held.
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
@@ -41,6 +42,9 @@ class Parser(Protocol):
     def event(self, data: bytes) -> bool:
         """One event. True when nothing after it matters."""
 
+    def events(self, found: Sequence[bytes]) -> bool:
+        """The events of one read. True when nothing after them matters."""
+
     def whole(self, body: bytes) -> None:
         """An answer that was not streamed."""
 
@@ -50,6 +54,16 @@ class Parser(Protocol):
         """Of a reply that breaks off: what the provider said about tokens, and the arguments of its
         calls as far as they came.
         """
+
+
+class EventParser(ABC):
+    """Base of parsers that read the events of one read one after the other."""
+
+    @abstractmethod
+    def event(self, data: bytes) -> bool: ...
+
+    def events(self, found: Sequence[bytes]) -> bool:
+        return any(self.event(data) for data in found)
 
 
 class RequestRefused(Exception):
@@ -78,9 +92,8 @@ class ResponseReader:
     def feed(self, chunk: bytes) -> bool:
         """True when nothing after this chunk matters."""
         if self._streamed:
-            event = self._parser.event
             try:
-                return any(event(data) for data in self._splitter.feed(chunk))
+                return self._parser.events(self._splitter.feed(chunk))
             except UNREADABLE as error:
                 raise failures.broken(self._endpoint, str(error)[:100]) from error
             except EventTooLarge as error:
@@ -300,6 +313,19 @@ def decode(decoder: "msgspec.json.Decoder[T]", kind: type[T], data: bytes) -> T 
         except ValueError as error:
             raise msgspec.DecodeError(str(error)) from error
         return msgspec.convert(_clean(loose), kind, strict=False)
+
+
+def decode_all(
+    decoder: "msgspec.json.Decoder[list[T]]", found: Sequence[bytes]
+) -> "list[T] | None":
+    """Many JSON objects in one call, which costs far less than one call for each. None if one of
+    them is something else: then each is to be looked at by itself.
+    """
+    try:
+        decoded = decoder.decode(b"[%b]" % b",".join(found))
+    except UNREADABLE:
+        return None
+    return decoded if len(decoded) == len(found) else None
 
 
 def _clean(value: Any) -> Any:

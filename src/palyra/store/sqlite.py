@@ -36,6 +36,9 @@ class SqliteConnection:
         self._position = -1
         self._saved_position = 0
         self._saved = False
+        # Version of the file as the last transaction of `begin` has left it, if it was committed.
+        self._version = -1
+        self._writing = False
 
     def all(self, sql: str, params: dict[str, Any] | None = None) -> list[Row]:
         try:
@@ -84,8 +87,11 @@ class SqliteConnection:
 
     def begin(self) -> bool:
         self._execute("BEGIN IMMEDIATE")
-        # Read under the write lock: a command-line tool may have appended while the daemon was
-        # idle.
+        known, self._version, self._writing = self._version, -1, True
+        # Looked at under the write lock: a command-line tool may have appended while the daemon was
+        # idle. Then the file has another version than this connection left behind.
+        if self.raw.data_version() == known:
+            return False
         last: int = self.all("SELECT coalesce(max(position), 0) FROM entries")[0][0]
         moved = last != self._position
         self._position = last
@@ -93,8 +99,12 @@ class SqliteConnection:
 
     def commit(self) -> None:
         self._execute("COMMIT")
+        # The version that this connection has made: another one's is only seen by the next `begin`.
+        self._version = self.raw.data_version() if self._writing else -1
+        self._writing = False
 
     def rollback(self) -> None:
+        self._writing = False
         if self.raw.in_transaction:
             self._execute("ROLLBACK")
 
@@ -124,7 +134,7 @@ class SqliteConnection:
 
 
 # Rows go in portions of these sizes, so that few different statements are ever prepared.
-_PORTIONS = (64, 16, 4, 1)
+_PORTIONS = (64, 32, 16, 8, 4, 3, 2, 1)
 
 
 def _portions(count: int) -> Iterator[tuple[int, int]]:

@@ -121,3 +121,28 @@ def test_many_rows_go_in_whatever_their_number_is(tmp_path: Path) -> None:
             assert (report.ok, report.entries) == (True, 405)
 
     run(scenario())
+
+
+def test_positions_go_on_behind_what_another_process_has_appended(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        path = tmp_path / "j.db"
+        async with opened(path) as ours, opened(path) as theirs:
+            for number in range(3):
+                for db, where in ((ours, "one"), (ours, "one"), (theirs, "two"), (theirs, "one")):
+                    await db.write(noting(where, f"{number}"))
+            # What was taken back has used no positions.
+            for db in (ours, theirs):
+                try:
+                    await db.write(_failing)
+                except Conflict:
+                    await db.write(noting("two", "behind a failure"))
+            found = await ours.read(lambda tx: tx.all("SELECT position FROM entries ORDER BY 1"))
+            assert [row[0] for row in found] == list(range(1, 15))
+            await ours.read(verify)
+
+    run(scenario())
+
+
+def _failing(tx: Tx) -> None:
+    noting("one", "a", "b", "c")(tx)
+    raise Conflict("no")

@@ -344,3 +344,27 @@ def test_a_word_behind_a_number_is_no_month() -> None:
 def test_many_orders_are_bounded() -> None:
     assert len(intent.orders("send mail " * 5_000)) <= 200
     assert asked_for("archive the mails. " * 500, "mcp:mail/archive_mail") == MOST_CALLS
+
+
+def test_where_nothing_untrusted_was_shown_no_value_is_decoded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[str] = []
+    decoded = identifiers.decoded
+
+    def counted(text: str) -> list[str]:
+        read.append(text)
+        return decoded(text)
+
+    monkeypatch.setattr(identifiers, "decoded", counted)
+    shown = ShownContent()
+    shown.user(1, "read notes/today.md")
+    shown.source(2, "trusted", ("file:.",), "other.md", "")
+    shown.index.add(shown.take())
+    assert origins.origin_of(shown.index, "path", "notes/today.md").origin == "user"
+    assert origins.origin_of(shown.index, "path", "other.md").origin == "trusted"
+    assert origins.origin_of(shown.index, "path", "elsewhere.md").origin == "unknown"
+    assert read == []
+    shown.source(3, "untrusted", ("web:x",), "elsewhere.md", "")
+    shown.index.add(shown.take())
+    assert origins.origin_of(shown.index, "path", "elsewhere.md").origin == "untrusted"

@@ -71,6 +71,8 @@ class Embedding:
         self._said_at = 0.0
         self._due = False
         self._warm_until = 0.0
+        # Nothing was remembered when it was looked, and nothing has been written since.
+        self._empty = False
         self._asking: set[asyncio.Task[list[bytes]]] = set()
         # Held here because this task is what lets go of them when nobody has searched for a while.
         self.codes = Codes()
@@ -112,6 +114,7 @@ class Embedding:
 
     def wake(self) -> None:
         """Wake it: something was written."""
+        self._empty = False
         self._done.clear()
         self._wake.set()
 
@@ -169,7 +172,7 @@ class Embedding:
         loop = asyncio.get_running_loop()
         if self._embedder is None or self._asking:
             return
-        if loop.time() < self._warm_until and self._embedder.running:
+        if loop.time() < self._warm_until and (self._empty or self._embedder.running):
             return
         self._warm_until = loop.time() + _WARM_S
         task = asyncio.create_task(self._warm(self._embedder))
@@ -177,9 +180,11 @@ class Embedding:
         task.add_done_callback(self._asked)
 
     async def _warm(self, embedder: Embedder) -> list[bytes]:
+        self._empty = True
         if not await self._db.read(index.anything):
             # Nobody has anything remembered that could be found.
             return []
+        self._empty = False
         return await embedder.embed(["?"])
 
     def _asked(self, task: "asyncio.Task[list[bytes]]") -> None:

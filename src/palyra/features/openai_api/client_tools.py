@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from palyra.agent.client_tools import ABSENT, LONGEST_MS
+from palyra.agent.large_results import LARGE_RESULT, summary
 from palyra.agent.run_end import end
-from palyra.agent.tool_flow import LARGE_RESULT, summary
 from palyra.core.errors import Conflict, InvalidInput, NotFound
 from palyra.core.events import (
     AnyEvent,

@@ -16,10 +16,10 @@ from typing import Any
 import msgspec
 
 from palyra.agent.active_run import ActiveRun
+from palyra.agent.large_results import LARGE_RESULT, summary
 from palyra.agent.session_cache import SessionCache
 from palyra.agent.settings import Settings
 from palyra.agent.submit import Submission, commissioned
-from palyra.agent.tool_flow import LARGE_RESULT, summary
 from palyra.core import subagent_limits
 from palyra.core.errors import InvalidInput, PalyraError, Unavailable
 from palyra.core.events import (
