@@ -182,6 +182,39 @@ def test_what_was_found_for_other_words_is_not_shown_for_these(somebody: Person)
     expect(page.get_by_role("navigation", name="Sessions")).not_to_contain_text("of before")
 
 
+def test_what_was_found_in_memory_for_words_is_not_shown_when_they_are_gone(
+    somebody: Person,
+) -> None:
+    somebody.daemon.post("/v1/memory", {"text": "The office is in Brno"})
+    page = somebody.log_in("/#/memory")
+    expect(page.locator(".remembered")).to_contain_text("Brno")
+    first = Held(page, "/v1/memory/search")
+    box = page.get_by_role("searchbox", name="Search memory")
+    with page.expect_request("**/v1/memory/search?*"):
+        box.fill("office")
+    box.fill("")
+    page.get_by_role("button", name="Forgotten").click()
+    expect(page.get_by_text("No forgotten memories.")).to_be_visible()
+    with page.expect_event("requestfinished", lambda request: "/search?" in request.url):
+        first.let_go()
+    settled(page)
+    expect(page.locator(".remembered")).to_have_count(0)
+
+
+def test_what_was_archived_before_is_not_shown_when_it_is_known_anew(somebody: Person) -> None:
+    page = somebody.log_in()
+    old = {**somebody.daemon.post("/v1/sessions"), "title": "of before"}
+    first = Held(page, "/v1/sessions?archived=true&limit=100", {"sessions": [old], "next": None})
+    with page.expect_request("**/v1/sessions?archived=true*"):
+        page.get_by_role("button", name="Archived", exact=True).click()
+    with page.expect_response("**/v1/sessions?archived=true*"):
+        somebody.daemon.run("hello")
+    with page.expect_event("requestfinished", lambda request: "archived=true" in request.url):
+        first.let_go()
+    settled(page)
+    expect(page.get_by_role("navigation", name="Sessions")).not_to_contain_text("of before")
+
+
 def fail(daemon: DaemonProcess, name: str) -> None:
     made = daemon.post("/v1/schedules", {"when": "every 5h", "text": "break", "name": name})[
         "schedule"

@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from palyra.core.tools import Tier
+from palyra.system.descriptors import PipeReader
 from palyra.tools.sandbox import cgroups, confine
 from palyra.tools.sandbox.command import Caps
-from palyra.tools.sandbox.descriptors import PipeReader
 from tests.escapes.attempts import python
 from tests.escapes.world import WHO, World, as_user, patience, world
 

@@ -66,7 +66,12 @@ export function SessionList({ current }: { current: string }): VNode {
   const inArchive = archived.value;
   useEffect(() => {
     if (!inArchive) return setPut(undefined);
-    void palyra.listSessions({ archived: true, limit: 100 }).then((page) => setPut(page.sessions), (failure: unknown) => setError(wordsOf(failure)));
+    let stale = false;
+    void palyra.listSessions({ archived: true, limit: 100 }).then(
+      (page) => { if (!stale) setPut(page.sessions); },
+      (failure: unknown) => { if (!stale) setError(wordsOf(failure)); },
+    );
+    return () => { stale = true; };
   }, [inArchive, sessions.value]);
 
   const lowered = wanted.toLowerCase();

@@ -6,6 +6,7 @@ import * as palyra from "../core/verbs";
 import { href, query as address, setQuery } from "../core/router";
 import { lastEntry } from "../core/store";
 import { visible, when } from "../core/words";
+import { useLoaded } from "../ui/page";
 import { Ago, Badge, Choice, Empty, Labels, PageHead, Problem, Skeleton } from "../ui/parts";
 import type { Entry, Item, ScoreParts } from "../types";
 
@@ -26,25 +27,17 @@ export function MemoryPage(): VNode {
   const tab = address.value.get("tab");
   const state = tab === "review" || tab === "forgotten" ? tab : "active";
   const query = address.value.get("q") ?? "";
-  const [rows, setRows] = useState<Row[] | undefined>();
+  const [text, setText] = useState(query.trim());
   const [error, setError] = useState("");
-  const [turn, setTurn] = useState(0);
   const changed = lastEntry.value?.kind.startsWith("memory.") ? lastEntry.value.position : 0;
   useEffect(() => {
-    const look = async () => {
-      const text = query.trim();
-      try {
-        setRows(text ? (await palyra.searchMemory({ limit: 50, text })).found
-          : (await palyra.listMemory({ state })).items.map((item) => ({ item })));
-        setError("");
-      } catch (failure) {
-        setError(wordsOf(failure));
-      }
-    };
-    const timer = setTimeout(() => void look(), query ? SEARCH_MS : 0);
+    const timer = setTimeout(() => setText(query.trim()), query ? SEARCH_MS : 0);
     return () => clearTimeout(timer);
-  }, [state, query, changed, turn]);
-  const attempt = (work: Promise<unknown>) => void work.then(() => setTurn((last) => last + 1), (failure: unknown) => setError(wordsOf(failure)));
+  }, [query]);
+  const found = useLoaded(async (): Promise<readonly Row[]> => (text ? (await palyra.searchMemory({ limit: 50, text })).found
+    : (await palyra.listMemory({ state })).items.map((item) => ({ item }))), [state, text], changed);
+  const rows = found.value;
+  const attempt = (work: Promise<unknown>) => void work.then(() => { setError(""); found.again(); }, (failure: unknown) => setError(wordsOf(failure)));
   return (
     <div class="page">
       <PageHead title="Memory">
@@ -58,9 +51,9 @@ export function MemoryPage(): VNode {
       }}>
         <input name="text" aria-label="New memory" placeholder="New memory" class="grow" /><button type="submit" class="main">Add memory</button>
       </form>
-      <Problem text={error} />
-      {!rows && !error && <Skeleton label="Loading…" lines={6} />}
-      {rows && !rows.length && <Empty><p>{query ? "No results. Try other words." : EMPTY[state]}</p></Empty>}
+      <Problem text={error || found.error} />
+      {!rows && !found.error && <Skeleton label="Loading…" lines={6} />}
+      {rows && !rows.length && <Empty><p>{text ? "No results. Try other words." : EMPTY[state]}</p></Empty>}
       <ul class="history">{rows?.map((row) => <Remembered key={row.item.memory_id} row={row} attempt={attempt} />)}</ul>
     </div>
   );

@@ -6,19 +6,15 @@ it breaks, it breaks alone.
 """
 
 import asyncio
-import contextlib
 import logging
-import os
-import signal
 import sys
-from asyncio import StreamReader
-from asyncio.subprocess import PIPE, Process
 from collections.abc import Sequence
 
 import msgspec
 
 from palyra.core.errors import Unavailable
-from palyra.system import cpu_affinity
+from palyra.system.child_process import ChildProcess
+from palyra.system.descriptors import PipeReader
 
 log = logging.getLogger("palyra.embedding")
 VECTOR_BYTES = 384 * 4
@@ -29,6 +25,7 @@ _ANSWER_S = 60.0
 _MOST_AT_ONCE = 4
 _MOST_CHARACTERS = 2_000
 _MOST_COMPLAINT = 2_000
+_READY = b"ready\n"
 
 
 class _Ended(Unavailable):
@@ -45,7 +42,7 @@ class LocalEmbedder:
     def __init__(self, *, idle_s: float = _IDLE_S, command: Sequence[str] = ()) -> None:
         self._idle_s = idle_s
         self._command = tuple(command) or (sys.executable, "-m", "palyra.models.embedding_process")
-        self._process: Process | None = None
+        self._process: ChildProcess | None = None
         self._turn = asyncio.Lock()
         self._idle: asyncio.TimerHandle | None = None
         self._waiting = 0
@@ -54,11 +51,7 @@ class LocalEmbedder:
     @property
     def pid(self) -> int:
         """The process that holds the model, 0 if there is none now."""
-        return (
-            self._process.pid
-            if self._process is not None and self._process.returncode is None
-            else 0
-        )
+        return self._process.pid if self._process is not None and self._process.running else 0
 
     @property
     def running(self) -> bool:
@@ -100,13 +93,12 @@ class LocalEmbedder:
         done = False
         try:
             process = await self._started()
-            assert process.stdin is not None
-            assert process.stdout is not None
             line = msgspec.json.encode(texts) + b"\n"
             async with asyncio.timeout(_ANSWER_S):
-                process.stdin.write(line)
-                await process.stdin.drain()
-                answer = await process.stdout.readexactly(len(texts) * VECTOR_BYTES)
+                await process.stdin.write(line)
+                answer = await process.stdout.read_all(len(texts) * VECTOR_BYTES)
+            if len(answer) < len(texts) * VECTOR_BYTES:
+                raise EOFError(f"{len(answer)} bytes of {len(texts) * VECTOR_BYTES} came")
             done = True
         except (OSError, EOFError) as error:
             raise _Ended(
@@ -123,25 +115,19 @@ class LocalEmbedder:
         self._idle = asyncio.get_running_loop().call_later(self._idle_s, self._rest)
         return [answer[at : at + VECTOR_BYTES] for at in range(0, len(answer), VECTOR_BYTES)]
 
-    async def _started(self) -> Process:
-        if self._process is not None and self._process.returncode is None:
+    async def _started(self) -> ChildProcess:
+        if self._process is not None and self._process.running:
             return self._process
-        with cpu_affinity.roaming():
-            process = await asyncio.create_subprocess_exec(
-                *self._command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env={}
-            )
-        self._process = process
-        assert process.stdout is not None
-        assert process.stderr is not None
+        process = self._process = ChildProcess(self._command)
         try:
             async with asyncio.timeout(_START_S):
-                ready = await process.stdout.readline()
+                ready = await process.stdout.read_all(len(_READY))
         except TimeoutError:
             raise Unavailable(
                 f"the embedding process was not ready within {_START_S:g} s: is the machine very"
                 " busy?"
             ) from None
-        if ready != b"ready\n":
+        if ready != _READY:
             raise Unavailable(await _complaint(process.stderr))
         return process
 
@@ -152,24 +138,19 @@ class LocalEmbedder:
             self._ending.add(task)
             task.add_done_callback(self._ending.discard)
 
-    def _let_go(self) -> Process | None:
+    def _let_go(self) -> ChildProcess | None:
         if self._idle is not None:
             self._idle.cancel()
         process, self._process = self._process, None
         return process
 
 
-async def _killed(process: Process | None) -> None:
+async def _killed(process: ChildProcess | None) -> None:
     if process is not None:
-        if process.returncode is None:
-            # Not Process.kill: it would reap a process that has just ended, and its watcher would
-            # look for it in vain.
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process.pid, signal.SIGKILL)
-        await process.wait()
+        await process.end()
 
 
-async def _complaint(stderr: StreamReader) -> str:
+async def _complaint(stderr: PipeReader) -> str:
     """Return the process's message before it ended; its last line is for people."""
     said = (await stderr.read(_MOST_COMPLAINT)).decode(errors="replace").strip().splitlines()
     if len(said) > 1:

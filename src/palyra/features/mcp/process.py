@@ -32,9 +32,9 @@ from palyra.core.tools import Tier
 from palyra.features.mcp.jsonrpc import NotSent
 from palyra.features.mcp.settings import ServerConfig
 from palyra.system import cpu_affinity
+from palyra.system.descriptors import PipeReader, Writer, readable
 from palyra.system.private_files import write_private
 from palyra.tools.sandbox.command import Caps, Command, NetworkAccess
-from palyra.tools.sandbox.descriptors import PipeReader, Writer, readable
 from palyra.tools.sandbox.process import Process
 from palyra.tools.sandbox.sandbox import Sandbox
 

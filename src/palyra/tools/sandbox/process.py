@@ -14,10 +14,10 @@ from msgspec import Struct
 
 from palyra.core.signals import Signal
 from palyra.system import thread_pool
+from palyra.system.descriptors import PipeReader, Writer, readable
 from palyra.tools.sandbox.cgroups import ControlGroup, Use
 from palyra.tools.sandbox.changed_files import ChangedFiles
 from palyra.tools.sandbox.command import Command, Exit, Killed, signal_name
-from palyra.tools.sandbox.descriptors import PipeReader, Writer, readable
 
 T = TypeVar("T")
 

@@ -11,7 +11,8 @@ import socket
 from collections.abc import Callable
 
 from palyra.core.errors import Unavailable
-from palyra.tools.sandbox.descriptors import readable
+from palyra.system.child_process import ChildProcess
+from palyra.system.descriptors import readable
 
 PORT = 3128
 _CHUNK = 64 << 10
@@ -63,22 +64,18 @@ async def _listener(python: str, pid: int) -> socket.socket:
     with ours, theirs:
         # Isolated and without site packages: it starts fast and nothing in the environment can
         # change what it does.
-        helper = await asyncio.create_subprocess_exec(
-            python,
-            *("-I", "-S", "-c", _LISTEN, str(pid), str(PORT), str(theirs.fileno())),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.PIPE,
+        helper = ChildProcess(
+            [
+                python,
+                *("-I", "-S", "-c", _LISTEN, str(pid), str(PORT), str(theirs.fileno())),
+            ],
+            stdin=False,
+            stdout=False,
             pass_fds=[theirs.fileno()],
-            env={},
         )
-        try:
-            async with asyncio.timeout(_LONGEST_S):
-                _, said = await helper.communicate()
-        except BaseException:
-            helper.kill()
-            raise
-        if helper.returncode:
+        async with asyncio.timeout(_LONGEST_S):
+            _, said = await helper.talk()
+        if helper.code:
             raise Unavailable(
                 "the sandbox's network cannot be reached:"
                 f" {said.decode(errors='replace').strip()[-300:]}"

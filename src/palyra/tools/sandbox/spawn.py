@@ -16,9 +16,9 @@ import subprocess
 from collections.abc import Sequence
 
 from palyra.system import cpu_affinity
+from palyra.system.descriptors import PipeReader, Writer
 from palyra.tools.sandbox import cgroups, system
 from palyra.tools.sandbox.command import Caps, Command
-from palyra.tools.sandbox.descriptors import PipeReader, Writer
 from palyra.tools.sandbox.process import Pipes
 
 # The mark is the name under which bubblewrap is started; the command inside does not carry it, and

@@ -15,10 +15,10 @@ from pathlib import Path
 import msgspec
 
 from palyra.core.errors import Forbidden, Unavailable
+from palyra.system.descriptors import held
 from palyra.tools.sandbox import cgroups, confine, seccomp, spawn, system
 from palyra.tools.sandbox.changed_files import ChangedFiles
 from palyra.tools.sandbox.command import Command
-from palyra.tools.sandbox.descriptors import held
 from palyra.tools.sandbox.process import Process
 
 LEAST_ABI = 3

@@ -13,10 +13,10 @@ import msgspec
 from msgspec import Struct
 
 from palyra.core.errors import Unavailable
+from palyra.system.descriptors import PipeReader, Writer, held
 from palyra.tools.sandbox import bubblewrap, relay, seccomp, spawn
 from palyra.tools.sandbox.changed_files import ChangedFiles
 from palyra.tools.sandbox.command import Caps, Command
-from palyra.tools.sandbox.descriptors import PipeReader, Writer, held
 from palyra.tools.sandbox.masks import Mask
 from palyra.tools.sandbox.process import Pipes, Process
 from palyra.tools.sandbox.spawn import Mourner

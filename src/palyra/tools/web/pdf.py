@@ -6,12 +6,11 @@ output, and it has given up most of memory, time, files and processes before it 
 byte.
 """
 
-import asyncio
 import sys
 from typing import Any
 
 from palyra.core.errors import InvalidInput, Unavailable
-from palyra.system import cpu_affinity
+from palyra.system.child_process import ChildProcess
 
 MOST_TEXT = 1 << 20
 MOST_PAGES = 200
@@ -24,25 +23,11 @@ async def text_of(pdf: bytes) -> str:
     """Return a PDF's text, page after page. Raises InvalidInput for what is no PDF that can be
     read, Unavailable without a reader.
     """
-    with cpu_affinity.roaming():
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-I",
-            "-m",
-            "palyra.tools.web.pdf",
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            env={},
-            cwd="/",
-        )
-    try:
-        text, _ = await process.communicate(pdf)
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    match process.returncode:
+    process = ChildProcess(
+        [sys.executable, "-I", "-m", "palyra.tools.web.pdf"], stderr=False, cwd="/"
+    )
+    text, _ = await process.talk(pdf)
+    match process.code:
         case 0:
             return text.decode("utf-8", "replace")
         case code if code == _NO_READER:

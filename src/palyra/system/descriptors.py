@@ -1,4 +1,4 @@
-"""Pipes between the daemon and a tree, read and written without blocking on whatever event loop
+"""Pipes between the daemon and a program, read and written without blocking on whatever event loop
 runs.
 
 The rule: nobody waits for a descriptor in a thread, so a cancel is never late.
@@ -44,10 +44,11 @@ class PipeReader:
             _resolve(self._waiting)
 
     async def read_all(self, most: int) -> bytes:
-        data = b""
-        while len(data) < most and (chunk := await self.read(most - len(data))):
+        """Everything up to the end, or so much of it."""
+        data = bytearray()
+        while len(data) < most and (chunk := await self.read(min(CHUNK, most - len(data)))):
             data += chunk
-        return data
+        return bytes(data)
 
     def at_hand(self) -> bytes:
         """Return what can be read without waiting, at most a chunk."""
