@@ -20,7 +20,8 @@ from palyra.core.events import Budgets, ClientTool, Earlier
 from palyra.core.ids import OWNER
 from palyra.features.compaction.service import Compact
 from palyra.features.memory.model import NewMemory
-from palyra.features.openai_api.sessions import CallerRequest, CallName
+from palyra.features.openai_api.names import CallName
+from palyra.features.openai_api.sessions import CallerRequest
 from palyra.features.time_travel.replay import recording as recordings
 from palyra.features.time_travel.replay.recording import Recording
 from palyra.features.time_travel.rewind import Rewind

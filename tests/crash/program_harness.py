@@ -14,7 +14,8 @@ from typing import Any
 
 from palyra.core.events import ClientTool, Earlier
 from palyra.core.ids import OWNER
-from palyra.features.openai_api.sessions import CallerRequest, CallName
+from palyra.features.openai_api.names import CallName
+from palyra.features.openai_api.sessions import CallerRequest
 from palyra.models.scripted import ScriptedCall, Turn
 from palyra.serve.wiring.daemon import Daemon
 from palyra.store import sqlite_files

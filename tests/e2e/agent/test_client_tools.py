@@ -18,7 +18,8 @@ from palyra.core.events import ClientTool, Earlier, Given
 from palyra.core.ids import OWNER
 from palyra.features.openai_api import client_tools
 from palyra.features.openai_api.client_tools import ToolResultsPosition
-from palyra.features.openai_api.sessions import CallerRequest, CallName
+from palyra.features.openai_api.names import CallName
+from palyra.features.openai_api.sessions import CallerRequest
 from palyra.features.time_travel.replay import recording as recordings
 from palyra.features.time_travel.replay.replay import replay
 from palyra.models.scripted import Script, ScriptedCall, ScriptedModel, Turn

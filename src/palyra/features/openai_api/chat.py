@@ -21,7 +21,8 @@ from palyra.api.watch import HEARTBEAT
 from palyra.core.events import ApprovalRequested
 from palyra.core.messages import Usage
 from palyra.features.openai_api import errors, parse_request
-from palyra.features.openai_api.run_stream import Answering, HandedCall, begin, follow, whole
+from palyra.features.openai_api.answers import Answering, HandedCall
+from palyra.features.openai_api.run_stream import begin, follow, whole
 from palyra.features.openai_api.sessions import Callers
 from palyra.features.openai_api.wire_types import (
     CachedTokens,

@@ -12,13 +12,13 @@ from typing import Any
 
 import msgspec
 
-from palyra.core import ids
 from palyra.core.call_options import NOTHING, CallOptions
-from palyra.core.errors import InvalidInput, NotFound
+from palyra.core.errors import InvalidInput
 from palyra.core.events import ClientTool, Earlier, Wanted
 from palyra.features.openai_api import answer_options, model_options
 from palyra.features.openai_api.answer_options import refuse
-from palyra.features.openai_api.sessions import CallerRequest, CallName
+from palyra.features.openai_api.names import CallName, named_call, named_response
+from palyra.features.openai_api.sessions import CallerRequest
 from palyra.features.openai_api.wire_types import (
     ChatMessage,
     ChatRequest,
@@ -32,9 +32,6 @@ from palyra.features.openai_api.wire_types import (
 AGENT = "palyra"
 SESSION = b"x-palyra-session"
 KEY = b"idempotency-key"
-_CALL = "call_"
-_RESPONSE = "resp_"
-_NAMED = re.compile(r"resp_([0-9A-Z]{26})([0-9a-f]{1,12})")
 _TEXTS = frozenset({"text", "input_text", "output_text"})
 _EXTENSIONS = {
     "image/png": "png",
@@ -45,35 +42,6 @@ _EXTENSIONS = {
 }
 _ADDRESS = re.compile(r"https?://[^\s]{1,2000}\Z", re.IGNORECASE)
 _FIELD = re.compile(rb"[!-~]{1,200}")
-
-
-def call_name(run_id: str, call_id: str) -> str:
-    return f"{_CALL}{run_id}{call_id}"
-
-
-def response_name(run_id: str, seq: int) -> str:
-    return f"{_RESPONSE}{run_id}{seq:x}"
-
-
-def _named_call(text: str) -> CallName:
-    name = text.removeprefix(_CALL)
-    run_id, call_id = name[:26], name[26:]
-    if not (ids.is_ulid(run_id) and ids.is_ulid(call_id)):
-        raise NotFound(
-            f"no call here is named {text[:80]!r}: bring results under the ids that the last answer"
-            " gave"
-        )
-    return CallName(run_id, call_id)
-
-
-def named_response(text: str) -> tuple[str, int]:
-    """The run of a response, and where the tape stood before it."""
-    found = _NAMED.fullmatch(text)
-    if found is None or not ids.is_ulid(found[1]):
-        raise NotFound(
-            f"there is no response {text[:80]!r}: name the id of one that you were given"
-        )
-    return found[1], int(found[2], 16)
 
 
 def chat(body: ChatRequest, headers: dict[bytes, bytes]) -> CallerRequest:
@@ -197,7 +165,7 @@ class _Read:
                 case "system" | "developer":
                     read.instructions.append(_text(message.content))
                 case "tool" if at >= new:
-                    read.results[_named_call(message.tool_call_id)] = _text(message.content)
+                    read.results[named_call(message.tool_call_id)] = _text(message.content)
                 case "user" if at >= new:
                     read._new(message.content)
                 case role:
@@ -229,7 +197,7 @@ class _Read:
                 case "function_call":
                     read._before("assistant", (f"[calls {item.name} {item.arguments}]",))
                 case "function_call_output" if at >= new:
-                    read.results[_named_call(item.call_id)] = _text(item.output)
+                    read.results[named_call(item.call_id)] = _text(item.output)
                 case "function_call_output":
                     read._before("tool", (_text(item.output),))
                 case "reasoning":

@@ -13,9 +13,10 @@ from palyra.api.watch import HEARTBEAT
 from palyra.core.call_options import NOTHING, CallOptions
 from palyra.core.events import ApprovalRequested
 from palyra.core.messages import Usage
-from palyra.features.openai_api import model_options, parse_request
+from palyra.features.openai_api import model_options, names, parse_request
+from palyra.features.openai_api.answers import Answering, HandedCall
 from palyra.features.openai_api.chat import question, where
-from palyra.features.openai_api.run_stream import Answering, HandedCall, begin, follow, whole
+from palyra.features.openai_api.run_stream import begin, follow, whole
 from palyra.features.openai_api.sessions import Callers
 from palyra.features.openai_api.wire_types import CachedTokens, ReasoningTokens, ResponseRequest
 from palyra.system.clock import Clock
@@ -108,7 +109,7 @@ def shown(wish: Wish, answering: Answering, created: int) -> Response:
     reason = "max_output_tokens" if answering.finish == "length" else "content_filter"
     error = answering.error
     return Response(
-        id=parse_request.response_name(begun.run_id, begun.seq),
+        id=names.response_name(begun.run_id, begun.seq),
         created_at=created,
         model=answering.model or wish.model or parse_request.AGENT,
         status=(

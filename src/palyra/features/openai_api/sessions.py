@@ -24,6 +24,7 @@ from palyra.core.errors import Conflict, InvalidInput, Unavailable
 from palyra.core.events import ClientTool, Earlier, Given, Wanted
 from palyra.core.labels import Label
 from palyra.features.openai_api import client_tools
+from palyra.features.openai_api.names import CallerRun, CallName
 from palyra.features.references.attachments import MOST
 from palyra.features.references.message_inputs import Enclosures
 from palyra.store import runs
@@ -38,13 +39,6 @@ LONGEST_GIVEN = 1 << 20
 MOST_TOOLS = 128
 _LONGEST_KEY = 255
 _SEEN = "(see what is attached)"
-
-
-class CallName(Struct, frozen=True):
-    """A call as its program knows it: with its run, so that a result finds it by its name alone."""
-
-    run_id: str
-    call_id: str
 
 
 class CallerRequest(Struct, frozen=True, kw_only=True):
@@ -69,18 +63,6 @@ class CallerRequest(Struct, frozen=True, kw_only=True):
     key: str = ""
     # What the caller calls the options of its wish, where that is another word than ours.
     names: Mapping[str, str] = {}
-
-
-class CallerRun(Struct, frozen=True):
-    """The run that answers: watch its session from `seq`. `named`: somebody can come back to it, so
-    it outlives its caller. `keyed`: the same request finds it again.
-    """
-
-    session_id: str
-    run_id: str
-    seq: int
-    named: bool
-    keyed: bool = False
 
 
 class Callers:

@@ -21,10 +21,9 @@ from palyra.core.events import (
     Wanted,
 )
 from palyra.core.messages import ANY_CALL
-from palyra.features.openai_api.parse_request import call_name, named_response
+from palyra.features.openai_api.answers import Answering
+from palyra.features.openai_api.names import CallerRun, call_name, named_response
 from palyra.features.openai_api.responses import Wish, function_tool, shown
-from palyra.features.openai_api.run_stream import Answering
-from palyra.features.openai_api.sessions import CallerRun
 from palyra.store import runs, sessions
 from palyra.store.database import Database, Tx
 from palyra.store.runs import RunRow
