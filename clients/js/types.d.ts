@@ -1169,6 +1169,20 @@ export interface FunctionCalled {
 export interface Given {
   instructions?: string;
   earlier?: (Earlier)[];
+  turns?: (GivenTurn)[];
+}
+
+export interface GivenCall {
+  call_id: string;
+  name: string;
+  arguments?: { [name: string]: unknown };
+}
+
+export interface GivenTurn {
+  role: "assistant" | "tool" | "user";
+  text?: string;
+  calls?: (GivenCall)[];
+  call_id?: string;
 }
 
 export interface Grant {

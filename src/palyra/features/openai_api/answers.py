@@ -6,6 +6,7 @@ Deltas bring them early; the recorded replies say what they were, so that an ans
 whatever a slow connection missed.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -16,15 +17,20 @@ from palyra.core.errors import Conflict, InvalidInput, PalyraError, Unavailable
 from palyra.core.events import (
     AnyEvent,
     ApprovalRequested,
+    InputReceived,
     ModelDelta,
     ModelReplied,
+    RunAccepted,
     RunCancelled,
     RunCompleted,
     RunFailed,
     RunResumed,
+    RunStarted,
     RunWaiting,
+    ToolFinished,
     ToolHandedOver,
     ToolProposed,
+    Wanted,
 )
 from palyra.core.messages import Usage
 from palyra.features.openai_api.names import CallerRun, call_name
@@ -194,3 +200,21 @@ class Answering:
         proposed = self._proposed[call_id]
         arguments = msgspec.json.encode(proposed.arguments).decode()
         return HandedCall(call_name(self.begun.run_id, call_id), proposed.tool, arguments)
+
+
+def asking(events: Sequence[AnyEvent]) -> list[AnyEvent]:
+    """Return what was done in the step that asked for the response."""
+    found: list[AnyEvent] = []
+    for event in events:
+        if not isinstance(
+            event, RunAccepted | InputReceived | ToolFinished | RunStarted | RunResumed
+        ):
+            break
+        found.append(event)
+    return found
+
+
+def wanted_by(accepted: RunAccepted, since: Sequence[AnyEvent]) -> Wanted | None:
+    """Return what the request wanted that these events of a run begin with."""
+    resumed = next((event for event in asking(since) if isinstance(event, RunResumed)), None)
+    return resumed.wanted if resumed else accepted.wanted

@@ -2,7 +2,6 @@
 stood when it was asked for.
 """
 
-from collections.abc import Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -15,13 +14,11 @@ from palyra.core.events import (
     AnyEvent,
     InputReceived,
     RunAccepted,
-    RunResumed,
-    RunStarted,
     ToolFinished,
     Wanted,
 )
 from palyra.core.messages import ANY_CALL
-from palyra.features.openai_api.answers import Answering
+from palyra.features.openai_api.answers import Answering, asking, wanted_by
 from palyra.features.openai_api.names import CallerRun, call_name, named_response
 from palyra.features.openai_api.responses import Wish, function_tool, shown
 from palyra.store import runs, sessions
@@ -85,7 +82,7 @@ async def input_items(call: ApiCall[ItemsQuery, Nothing]) -> HttpResponse:
     kept = await _find(call)
     items = [
         item
-        for number, event in enumerate(_asked(kept.events))
+        for number, event in enumerate(asking(kept.events))
         if (item := _item(kept, number, event))
     ]
     if call.query.order == "desc":
@@ -130,8 +127,7 @@ async def _find(call: ApiCall[Any, Any]) -> _Kept:
         begins = since and isinstance(since[0], RunAccepted | InputReceived | ToolFinished)
         if accepted is None or not begins:
             return None
-        resumed = next((event for event in _asked(since) if isinstance(event, RunResumed)), None)
-        wanted = resumed.wanted if resumed else accepted.wanted
+        wanted = wanted_by(accepted, since)
         return _Kept(
             run,
             seq,
@@ -146,18 +142,6 @@ async def _find(call: ApiCall[Any, Any]) -> _Kept:
             f"there is no response {call.path['response']} any more, or its session was sealed"
         )
     return kept
-
-
-def _asked(events: Sequence[AnyEvent]) -> list[AnyEvent]:
-    """Return what was done in the step that asked for the response."""
-    found: list[AnyEvent] = []
-    for event in events:
-        if not isinstance(
-            event, RunAccepted | InputReceived | ToolFinished | RunStarted | RunResumed
-        ):
-            break
-        found.append(event)
-    return found
 
 
 def _item(kept: _Kept, number: int, event: AnyEvent) -> dict[str, Any] | None:

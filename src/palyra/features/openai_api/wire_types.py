@@ -78,7 +78,7 @@ Penalty = Annotated[float, Meta(ge=-2, le=2)] | None
 class ChatRequest(OpenAIInput, frozen=True, kw_only=True):
     """Fields that change the answer. `temperature` and its like go to the model."""
 
-    messages: Annotated[list[ChatMessage], Meta(min_length=1, max_length=2_000)]
+    messages: Annotated[list[ChatMessage], Meta(min_length=1, max_length=20_000)]
     model: Short = ""
     stream: bool | None = False
     stream_options: StreamOptions | None = None
@@ -127,7 +127,7 @@ class Reasoning(OpenAIInput, frozen=True, kw_only=True):
 
 
 class ResponseRequest(OpenAIInput, frozen=True, kw_only=True):
-    input: Words | Annotated[list[ResponseItem], Meta(min_length=1, max_length=2_000)]
+    input: Words | Annotated[list[ResponseItem], Meta(min_length=1, max_length=20_000)]
     model: Short = ""
     instructions: Words | None = None
     previous_response_id: Short | None = None
