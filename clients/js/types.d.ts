@@ -460,6 +460,10 @@ export interface CallOptions {
   stop?: (string)[];
   seed?: number | null;
   service_tier?: string;
+  frequency_penalty?: number | null;
+  presence_penalty?: number | null;
+  verbosity?: "" | "high" | "low" | "medium";
+  parallel_tool_calls?: boolean | null;
 }
 
 export interface CallValues {
@@ -667,6 +671,8 @@ export interface ChatRequest {
   service_tier?: string | null;
   frequency_penalty?: number | null;
   presence_penalty?: number | null;
+  verbosity?: string | null;
+  parallel_tool_calls?: boolean | null;
   logit_bias?: { [name: string]: number } | null;
 }
 
@@ -2296,6 +2302,8 @@ export interface Ready {
 
 export interface Reasoning {
   effort?: string | null;
+  summary?: unknown;
+  generate_summary?: unknown;
 }
 
 export interface ReasoningTokens {
@@ -2496,6 +2504,8 @@ export interface ResponseRequest {
   top_p?: number | null;
   max_output_tokens?: number | null;
   service_tier?: string | null;
+  parallel_tool_calls?: boolean | null;
+  include?: (string)[] | null;
 }
 
 export interface ResponseTool {

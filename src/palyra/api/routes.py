@@ -110,6 +110,8 @@ class Route(Generic[Q, B]):
     errors: tuple[int, ...] = ()
     # Request headers that change the answer, by name, for the document.
     headers: tuple[tuple[str, str], ...] = ()
+    # Whether the handler is told which names of the body nobody reads.
+    tells_unread: bool = False
     # How an error looks, and its type for the document.
     refuse: Callable[[PalyraError], bytes] = body_of
     problem: type[Struct] = ErrorBody

@@ -1179,6 +1179,8 @@ class AsyncVerbs(AsyncCalling):
         service_tier: str | None = None,
         frequency_penalty: float | None = None,
         presence_penalty: float | None = None,
+        verbosity: str | None = None,
+        parallel_tool_calls: bool | None = None,
         logit_bias: dict[str, float] | None = None,
     ) -> ChatCompletion:
         """The agent answers a chat, for programs that know OpenAI's."""
@@ -1209,6 +1211,8 @@ class AsyncVerbs(AsyncCalling):
                     "service_tier": service_tier,
                     "frequency_penalty": frequency_penalty,
                     "presence_penalty": presence_penalty,
+                    "verbosity": verbosity,
+                    "parallel_tool_calls": parallel_tool_calls,
                     "logit_bias": logit_bias,
                 },
                 {
@@ -1233,6 +1237,8 @@ class AsyncVerbs(AsyncCalling):
                     "service_tier": None,
                     "frequency_penalty": None,
                     "presence_penalty": None,
+                    "verbosity": None,
+                    "parallel_tool_calls": None,
                     "logit_bias": None,
                 },
             ),
@@ -1264,6 +1270,8 @@ class AsyncVerbs(AsyncCalling):
         service_tier: str | None = None,
         frequency_penalty: float | None = None,
         presence_penalty: float | None = None,
+        verbosity: str | None = None,
+        parallel_tool_calls: bool | None = None,
         logit_bias: dict[str, float] | None = None,
     ) -> AsyncIterator[ServerSentEvent]:
         """The agent answers a chat, for programs that know OpenAI's: the events as they come."""
@@ -1294,6 +1302,8 @@ class AsyncVerbs(AsyncCalling):
                     "service_tier": service_tier,
                     "frequency_penalty": frequency_penalty,
                     "presence_penalty": presence_penalty,
+                    "verbosity": verbosity,
+                    "parallel_tool_calls": parallel_tool_calls,
                     "logit_bias": logit_bias,
                 },
                 {
@@ -1318,6 +1328,8 @@ class AsyncVerbs(AsyncCalling):
                     "service_tier": None,
                     "frequency_penalty": None,
                     "presence_penalty": None,
+                    "verbosity": None,
+                    "parallel_tool_calls": None,
                     "logit_bias": None,
                 },
             ),
@@ -1342,6 +1354,8 @@ class AsyncVerbs(AsyncCalling):
         top_p: float | None = None,
         max_output_tokens: int | None = None,
         service_tier: str | None = None,
+        parallel_tool_calls: bool | None = None,
+        include: Sequence[str] | None = None,
     ) -> Response:
         """The same as a response that the next one can name."""
         return await self.call(
@@ -1365,6 +1379,8 @@ class AsyncVerbs(AsyncCalling):
                     "top_p": top_p,
                     "max_output_tokens": max_output_tokens,
                     "service_tier": service_tier,
+                    "parallel_tool_calls": parallel_tool_calls,
+                    "include": include,
                 },
                 {
                     "model": "",
@@ -1382,6 +1398,8 @@ class AsyncVerbs(AsyncCalling):
                     "top_p": None,
                     "max_output_tokens": None,
                     "service_tier": None,
+                    "parallel_tool_calls": None,
+                    "include": None,
                 },
             ),
             "openai:Response",
@@ -1406,6 +1424,8 @@ class AsyncVerbs(AsyncCalling):
         top_p: float | None = None,
         max_output_tokens: int | None = None,
         service_tier: str | None = None,
+        parallel_tool_calls: bool | None = None,
+        include: Sequence[str] | None = None,
     ) -> AsyncIterator[ServerSentEvent]:
         """The same as a response that the next one can name: the events as they come."""
         return self.events(
@@ -1429,6 +1449,8 @@ class AsyncVerbs(AsyncCalling):
                     "top_p": top_p,
                     "max_output_tokens": max_output_tokens,
                     "service_tier": service_tier,
+                    "parallel_tool_calls": parallel_tool_calls,
+                    "include": include,
                 },
                 {
                     "model": "",
@@ -1446,6 +1468,8 @@ class AsyncVerbs(AsyncCalling):
                     "top_p": None,
                     "max_output_tokens": None,
                     "service_tier": None,
+                    "parallel_tool_calls": None,
+                    "include": None,
                 },
             ),
         )

@@ -1161,6 +1161,8 @@ class Verbs(Calling):
         service_tier: str | None = None,
         frequency_penalty: float | None = None,
         presence_penalty: float | None = None,
+        verbosity: str | None = None,
+        parallel_tool_calls: bool | None = None,
         logit_bias: dict[str, float] | None = None,
     ) -> ChatCompletion:
         """The agent answers a chat, for programs that know OpenAI's."""
@@ -1191,6 +1193,8 @@ class Verbs(Calling):
                     "service_tier": service_tier,
                     "frequency_penalty": frequency_penalty,
                     "presence_penalty": presence_penalty,
+                    "verbosity": verbosity,
+                    "parallel_tool_calls": parallel_tool_calls,
                     "logit_bias": logit_bias,
                 },
                 {
@@ -1215,6 +1219,8 @@ class Verbs(Calling):
                     "service_tier": None,
                     "frequency_penalty": None,
                     "presence_penalty": None,
+                    "verbosity": None,
+                    "parallel_tool_calls": None,
                     "logit_bias": None,
                 },
             ),
@@ -1246,6 +1252,8 @@ class Verbs(Calling):
         service_tier: str | None = None,
         frequency_penalty: float | None = None,
         presence_penalty: float | None = None,
+        verbosity: str | None = None,
+        parallel_tool_calls: bool | None = None,
         logit_bias: dict[str, float] | None = None,
     ) -> Iterator[ServerSentEvent]:
         """The agent answers a chat, for programs that know OpenAI's: the events as they come."""
@@ -1276,6 +1284,8 @@ class Verbs(Calling):
                     "service_tier": service_tier,
                     "frequency_penalty": frequency_penalty,
                     "presence_penalty": presence_penalty,
+                    "verbosity": verbosity,
+                    "parallel_tool_calls": parallel_tool_calls,
                     "logit_bias": logit_bias,
                 },
                 {
@@ -1300,6 +1310,8 @@ class Verbs(Calling):
                     "service_tier": None,
                     "frequency_penalty": None,
                     "presence_penalty": None,
+                    "verbosity": None,
+                    "parallel_tool_calls": None,
                     "logit_bias": None,
                 },
             ),
@@ -1324,6 +1336,8 @@ class Verbs(Calling):
         top_p: float | None = None,
         max_output_tokens: int | None = None,
         service_tier: str | None = None,
+        parallel_tool_calls: bool | None = None,
+        include: Sequence[str] | None = None,
     ) -> Response:
         """The same as a response that the next one can name."""
         return self.call(
@@ -1347,6 +1361,8 @@ class Verbs(Calling):
                     "top_p": top_p,
                     "max_output_tokens": max_output_tokens,
                     "service_tier": service_tier,
+                    "parallel_tool_calls": parallel_tool_calls,
+                    "include": include,
                 },
                 {
                     "model": "",
@@ -1364,6 +1380,8 @@ class Verbs(Calling):
                     "top_p": None,
                     "max_output_tokens": None,
                     "service_tier": None,
+                    "parallel_tool_calls": None,
+                    "include": None,
                 },
             ),
             "openai:Response",
@@ -1388,6 +1406,8 @@ class Verbs(Calling):
         top_p: float | None = None,
         max_output_tokens: int | None = None,
         service_tier: str | None = None,
+        parallel_tool_calls: bool | None = None,
+        include: Sequence[str] | None = None,
     ) -> Iterator[ServerSentEvent]:
         """The same as a response that the next one can name: the events as they come."""
         return self.events(
@@ -1411,6 +1431,8 @@ class Verbs(Calling):
                     "top_p": top_p,
                     "max_output_tokens": max_output_tokens,
                     "service_tier": service_tier,
+                    "parallel_tool_calls": parallel_tool_calls,
+                    "include": include,
                 },
                 {
                     "model": "",
@@ -1428,6 +1450,8 @@ class Verbs(Calling):
                     "top_p": None,
                     "max_output_tokens": None,
                     "service_tier": None,
+                    "parallel_tool_calls": None,
+                    "include": None,
                 },
             ),
         )

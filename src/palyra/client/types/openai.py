@@ -202,6 +202,8 @@ class ResponseTool(Struct, frozen=True, kw_only=True):
 
 class Reasoning(Struct, frozen=True, kw_only=True):
     effort: str | None = None
+    summary: Any = None
+    generate_summary: Any = None
 
 
 class Deleted(Struct, frozen=True, kw_only=True):

@@ -92,6 +92,8 @@ class Answering:
     # What the run waits for while no provider can answer, and how long the caller does.
     waiting: RunWaiting | None = None
     away_s: float = 30.0
+    # Parameters of the request that had no effect.
+    ignored: tuple[str, ...] = ()
     _stop: str = ""
     _turn: int = 0
     _heard: list[str] = field(default_factory=list)

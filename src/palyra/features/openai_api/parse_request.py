@@ -43,6 +43,8 @@ def chat(body: ChatRequest, headers: dict[bytes, bytes]) -> CallerRequest:
         refuse("modalities", "answers are text: leave modalities out")
     if body.functions:
         refuse("functions", "functions became tools: use tools")
+    if body.logit_bias:
+        refuse("logit_bias", "models here cannot be told logit_bias: leave it out")
     tools = tuple(
         ClientTool(
             each.function.name, each.function.description or "", each.function.parameters or {}

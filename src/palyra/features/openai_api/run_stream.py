@@ -16,6 +16,7 @@ from palyra.api.streams import gone, place
 from palyra.core.errors import Conflict, Unavailable
 from palyra.core.events import ApprovalRequested
 from palyra.core.services import Services
+from palyra.features.openai_api import parameters
 from palyra.features.openai_api.answers import Answering
 from palyra.features.openai_api.names import CallerRun
 from palyra.features.openai_api.sessions import CallerRequest, Callers
@@ -119,6 +120,7 @@ async def begin(
     call: ApiCall[Any, Any], read: Callable[[Any, dict[bytes, bytes]], CallerRequest]
 ) -> tuple[Answering, StreamPlace]:
     """Set the run to work that answers. What is large is read beside the event loop."""
+    ignored = parameters.unused(call.unread, call.body)
     size = call.headers.get(b"content-length", b"")
     large = size.isdigit() and int(size) > _LARGE
     asked = (
@@ -131,7 +133,7 @@ async def begin(
         formed = asked.wanted is not None and asked.wanted.form != "text"
         begun = await call.services.get(Callers).begin(call.principal, asked, call.token)
         away_s = _away_s(call.headers, call.services.get(ApiLimits))
-        return Answering(begun, formed, away_s=away_s), held
+        return Answering(begun, formed, away_s=away_s, ignored=ignored), held
     except BaseException:
         held.__exit__()
         raise

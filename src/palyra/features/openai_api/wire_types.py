@@ -72,9 +72,6 @@ class StreamOptions(OpenAIInput, frozen=True, kw_only=True):
     include_usage: bool = False
 
 
-Penalty = Annotated[float, Meta(ge=-2, le=2)] | None
-
-
 class ChatRequest(OpenAIInput, frozen=True, kw_only=True):
     """Fields that change the answer. `temperature` and its like go to the model."""
 
@@ -98,8 +95,10 @@ class ChatRequest(OpenAIInput, frozen=True, kw_only=True):
     stop: str | list[str] | None = None
     seed: int | None = None
     service_tier: Short | None = None
-    frequency_penalty: Penalty = None
-    presence_penalty: Penalty = None
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
+    verbosity: Short | None = None
+    parallel_tool_calls: bool | None = None
     logit_bias: dict[str, float] | None = None
 
 
@@ -124,6 +123,8 @@ class ResponseTool(OpenAIInput, frozen=True, kw_only=True):
 
 class Reasoning(OpenAIInput, frozen=True, kw_only=True):
     effort: Short | None = None
+    summary: Any = None
+    generate_summary: Any = None
 
 
 class ResponseRequest(OpenAIInput, frozen=True, kw_only=True):
@@ -143,6 +144,8 @@ class ResponseRequest(OpenAIInput, frozen=True, kw_only=True):
     top_p: float | None = None
     max_output_tokens: int | None = None
     service_tier: Short | None = None
+    parallel_tool_calls: bool | None = None
+    include: list[str] | None = None
 
 
 class EmbeddingRequest(OpenAIInput, frozen=True, kw_only=True):
