@@ -960,8 +960,9 @@ export interface EmbeddingList {
 }
 
 export interface EmbeddingRequest {
-  input: string | (string)[];
+  input: string | (string | number | (number)[])[];
   model?: string;
+  user?: string | null;
   encoding_format?: "base64" | "float";
   dimensions?: number | null;
 }

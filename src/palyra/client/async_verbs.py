@@ -1512,8 +1512,9 @@ class AsyncVerbs(AsyncCalling):
     async def create_embeddings(
         self,
         *,
-        input: str | Sequence[str],
+        input: str | Sequence[str | int | Sequence[int]],
         model: str = "",
+        user: str | None = None,
         encoding_format: Literal["base64", "float"] = "float",
         dimensions: int | None = None,
     ) -> EmbeddingList:
@@ -1525,10 +1526,11 @@ class AsyncVerbs(AsyncCalling):
                 {
                     "input": input,
                     "model": model,
+                    "user": user,
                     "encoding_format": encoding_format,
                     "dimensions": dimensions,
                 },
-                {"model": "", "encoding_format": "float", "dimensions": None},
+                {"model": "", "user": None, "encoding_format": "float", "dimensions": None},
             ),
             "openai:EmbeddingList",
         )

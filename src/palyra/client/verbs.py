@@ -1494,8 +1494,9 @@ class Verbs(Calling):
     def create_embeddings(
         self,
         *,
-        input: str | Sequence[str],
+        input: str | Sequence[str | int | Sequence[int]],
         model: str = "",
+        user: str | None = None,
         encoding_format: Literal["base64", "float"] = "float",
         dimensions: int | None = None,
     ) -> EmbeddingList:
@@ -1507,10 +1508,11 @@ class Verbs(Calling):
                 {
                     "input": input,
                     "model": model,
+                    "user": user,
                     "encoding_format": encoding_format,
                     "dimensions": dimensions,
                 },
-                {"model": "", "encoding_format": "float", "dimensions": None},
+                {"model": "", "user": None, "encoding_format": "float", "dimensions": None},
             ),
             "openai:EmbeddingList",
         )

@@ -5,7 +5,7 @@ from typing import Any
 
 from palyra.api.calls import SSE
 from palyra.api.routes import Gives, Route
-from palyra.features.openai_api import chat, models, responses, stored_responses
+from palyra.features.openai_api import chat, embeddings, models, responses, stored_responses
 from palyra.features.openai_api.errors import OpenAIError, body_of
 from palyra.features.openai_api.wire_types import (
     ChatCompletion,
@@ -95,9 +95,10 @@ ROUTES: tuple[Route[Any, Any], ...] = (
         method="POST",
         path="/v1/embeddings",
         summary="texts as vectors, by the daemon's own embedding model",
-        handler=models.embeddings,
+        handler=embeddings.embeddings,
         scope="operator",
         body=EmbeddingRequest,
+        tells_unread=True,
         errors=(404,),
         gives=(Gives(200, EmbeddingList),),
     ),

@@ -149,8 +149,9 @@ class ResponseRequest(OpenAIInput, frozen=True, kw_only=True):
 
 
 class EmbeddingRequest(OpenAIInput, frozen=True, kw_only=True):
-    input: str | Annotated[list[str], Meta(min_length=1, max_length=256)]
+    input: str | Annotated[list[str | int | list[int]], Meta(min_length=1, max_length=8_192)]
     model: Short = ""
+    user: Short | None = None
     encoding_format: Literal["float", "base64"] = "float"
     dimensions: int | None = None
 
