@@ -81,7 +81,7 @@ RESPONSES: dict[str, tuple[Any, Any]] = {
     "temperature": (0.5, "temperature"),
     "top_p": (0.5, "top_p"),
     "access_programs": ({"a": 1}, "refused"),
-    "background": (True, "refused"),
+    "background": (READ, READ),
     "context_management": ([{"type": "compaction"}], "refused"),
     "conversation": ("conv_1", "refused"),
     "image": ({"a": 1}, "refused"),

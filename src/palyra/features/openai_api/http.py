@@ -61,6 +61,14 @@ ROUTES: tuple[Route[Any, Any], ...] = (
         gives=(Gives(200, responses.Response),),
     ),
     _route(
+        method="POST",
+        path="/v1/responses/{response}/cancel",
+        summary="cancel the run that is working on a response",
+        handler=stored_responses.cancel,
+        scope="operator",
+        gives=(Gives(200, responses.Response),),
+    ),
+    _route(
         method="DELETE",
         path="/v1/responses/{response}",
         summary="put the session of a response away, if it has no other",

@@ -65,11 +65,6 @@ def chat(body: ChatRequest, headers: dict[bytes, bytes]) -> CallerRequest:
 
 
 def responses(body: ResponseRequest, headers: dict[bytes, bytes]) -> CallerRequest:
-    if body.background:
-        refuse(
-            "background",
-            "a response is waited for: leave background out, and name a session to come back to it",
-        )
     if body.conversation is not None:
         refuse(
             "conversation", "conversations are sessions: name one with the header X-Palyra-Session"
@@ -93,6 +88,7 @@ def responses(body: ResponseRequest, headers: dict[bytes, bytes]) -> CallerReque
         instructions=body.instructions or "",
         model=body.model,
         user=body.user or "",
+        background=bool(body.background),
         previous=named_response(body.previous_response_id)[0] if body.previous_response_id else "",
         offered=offered,
         wanted=_with(wanted, model_options.of_response(body)),

@@ -36,7 +36,7 @@ class Response(Struct, frozen=True, kw_only=True):
     id: str
     created_at: int
     model: str
-    status: Literal["in_progress", "completed", "incomplete", "failed"]
+    status: Literal["in_progress", "completed", "incomplete", "failed", "cancelled"]
     output: list[_Item]
     previous_response_id: str | None
     instructions: str | None
@@ -53,6 +53,7 @@ class Response(Struct, frozen=True, kw_only=True):
     tool_choice: Any = "auto"
     tools: list[_Item] = []
     text: dict[str, Any] = field(default_factory=lambda: {"format": {"type": "text"}})
+    background: bool | None = None
     object: Literal["response"] = "response"
     palyra_session: str = ""
 
@@ -64,7 +65,11 @@ async def create(call: ApiCall[Nothing, ResponseRequest]) -> HttpResponse | Stre
         return StreamingResponse(
             SSE, _events(call, answering), HEARTBEAT, where(answering), left=leave, place=held
         )
-    await whole(call, answering, held)
+    if call.body.background:
+        # Its caller comes back for it.
+        held.__exit__()
+    else:
+        await whole(call, answering, held)
     response = _response(call, answering, call.services.get(Clock).now_ms() // 1000)
     answer = ok(response)
     answer.headers = where(answering)
@@ -81,6 +86,7 @@ class Wish(Struct, frozen=True, kw_only=True):
     tool_choice: Any = "auto"
     form: _Item = field(default_factory=lambda: {"type": "text"})
     options: CallOptions = NOTHING
+    background: bool | None = None
 
 
 def function_tool(name: str, parameters: dict[str, Any] | None) -> _Item:
@@ -99,6 +105,7 @@ def _response(
         tool_choice=body.tool_choice or "auto",
         form=(body.text or {}).get("format") or {"type": "text"},
         options=model_options.of_response(body),
+        background=body.background,
     )
     return shown(wish, answering, created)
 
@@ -108,12 +115,15 @@ def shown(wish: Wish, answering: Answering, created: int) -> Response:
     cut_off = answering.finish in ("length", "content_filter")
     reason = "max_output_tokens" if answering.finish == "length" else "content_filter"
     error = answering.error
+    cancelled = error is not None and error.details.get("reason") == "cancelled"
     return Response(
         id=names.response_name(begun.run_id, begun.seq),
         created_at=created,
         model=answering.model or wish.model or parse_request.AGENT,
         status=(
-            "failed"
+            "cancelled"
+            if cancelled
+            else "failed"
             if error
             else "in_progress"
             if not answering.over
@@ -125,7 +135,10 @@ def shown(wish: Wish, answering: Answering, created: int) -> Response:
         previous_response_id=wish.previous,
         instructions=wish.instructions,
         usage=_usage(answering.usage) if answering.over else None,
-        error={"code": "server_error", "message": error.message} if error else None,
+        error=(
+            {"code": "server_error", "message": error.message} if error and not cancelled else None
+        ),
+        background=wish.background,
         incomplete_details={"reason": reason} if cut_off else None,
         tools=wish.tools,
         tool_choice=wish.tool_choice,

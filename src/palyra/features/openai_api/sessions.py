@@ -67,6 +67,8 @@ class CallerRequest(Struct, frozen=True, kw_only=True):
     session: str = ""
     user: str = ""
     previous: str = ""
+    # Nobody waits for the answer: it is fetched later.
+    background: bool = False
     key: str = ""
     # What the caller calls the options of its wish, where that is another word than ours.
     names: Mapping[str, str] = {}
@@ -144,7 +146,7 @@ class Callers:
         )
         submitted = await self._submit(principal, asked, session_id, submission_id, origin)
         return CallerRun(
-            session_id, submitted.run_id, submitted.seq, _named(asked), bool(asked.key)
+            session_id, submitted.run_id, submitted.seq, _lasting(asked), bool(asked.key)
         )
 
     async def _read(self, token: Token, asked: CallerRequest) -> History:
@@ -318,7 +320,7 @@ class Callers:
                 return taken
 
             taken = await self._db.write(take)
-            return CallerRun(taken.run.session_id, run_id, taken.seq, _named(asked))
+            return CallerRun(taken.run.session_id, run_id, taken.seq, _lasting(asked))
         run = await self._gateway.run(principal, run_id)
         return await self._join(principal, asked, said, run, bring)
 
@@ -348,7 +350,7 @@ class Callers:
         submitted = await self._submit(
             principal, asked, run.session_id, submission_id, origin, "steer"
         )
-        return CallerRun(run.session_id, run.run_id, submitted.seq, _named(asked))
+        return CallerRun(run.session_id, run.run_id, submitted.seq, _lasting(asked))
 
 
 def submission_of(principal: str, key: str) -> str:
@@ -382,6 +384,11 @@ def _note(
 
 def _named(asked: CallerRequest) -> bool:
     return bool(asked.session or asked.user or asked.previous)
+
+
+def _lasting(asked: CallerRequest) -> bool:
+    """Return whether somebody can come back to the run, so that it outlives its caller."""
+    return _named(asked) or asked.background
 
 
 def _state(tx: Tx, session_id: str, submission_id: str) -> tuple[bool, RunRow | None]:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from palyra.agent import client_tokens
+from palyra.agent.gateway import Gateway
 from palyra.agent.sessions import Sessions
 from palyra.api.calls import ApiCall, HttpResponse, Input, Nothing, ok
 from palyra.core.errors import Conflict, NotFound
@@ -20,7 +21,7 @@ from palyra.core.events import (
 from palyra.core.messages import ANY_CALL
 from palyra.features.openai_api.answers import Answering, asking, wanted_by
 from palyra.features.openai_api.names import CallerRun, call_name, named_response
-from palyra.features.openai_api.responses import Wish, function_tool, shown
+from palyra.features.openai_api.responses import Response, Wish, function_tool, shown
 from palyra.store import runs, sessions
 from palyra.store.database import Database, Tx
 from palyra.store.runs import RunRow
@@ -59,7 +60,20 @@ class _Kept(Struct, frozen=True):
 
 
 async def get(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
+    return ok(_shown(await _find(call)))
+
+
+async def cancel(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
+    """Cancel the run that is working on a response. One that has ended stays as it is."""
     kept = await _find(call)
+    if not kept.run.ended_ms:
+        gateway = call.services.get(Gateway)
+        await gateway.cancel(call.principal, kept.run.run_id, "the program cancelled its response")
+        kept = await _find(call)
+    return ok(_shown(kept))
+
+
+def _shown(kept: _Kept) -> Response:
     wanted = kept.wanted or Wanted()
     begun = CallerRun(kept.run.session_id, kept.run.run_id, kept.seq, named=True)
     answering = Answering(begun, formed=wanted.form != "text")
@@ -75,7 +89,7 @@ async def get(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
         form=_form(wanted),
         options=wanted.options,
     )
-    return ok(shown(wish, answering, kept.run.created_ms // 1000))
+    return shown(wish, answering, kept.run.created_ms // 1000)
 
 
 async def input_items(call: ApiCall[ItemsQuery, Nothing]) -> HttpResponse:
