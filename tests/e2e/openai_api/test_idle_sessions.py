@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from palyra.core.ids import OWNER
-from palyra.features.openai_api import idle_sessions
+from palyra.features.openai_api import idle_sessions, rows
 from palyra.features.openai_api.history import HistoryTurn
 from palyra.features.openai_api.sessions import CallerRequest
 from palyra.models.scripted import Turn
@@ -46,6 +46,23 @@ def test_who_is_not_used_is_put_away_and_brought_back(tmp_path: Path) -> None:
             history = (HistoryTurn("user", "one"), HistoryTurn("assistant", "hello"))
             assert await asked(d, "and?", *history) == idle
             assert not await archived(d, idle)
+
+    asyncio.run(scene())
+
+
+def test_the_next_response_and_an_old_one_find_a_session_that_rests(tmp_path: Path) -> None:
+    async def scene() -> None:
+        clock = HeldClock()
+        async with daemon(tmp_path, SCRIPT, clock=clock) as d:
+            begun = await d.callers.begin(OWNER, CallerRequest(text="one"))
+            await until(d, begun.session_id, *TERMINAL, run_id=begun.run_id)
+            clock.ms += 25 * HOUR_MS
+            await d.db.write(lambda tx: idle_sessions.archive(tx, hours=24))
+            assert await archived(d, begun.session_id)
+            assert await d.db.read(lambda tx: rows.rests(tx, begun.session_id))
+            on = await asked(d, "on", previous=begun.run_id)
+            assert on == begun.session_id
+            assert not await archived(d, on)
 
     asyncio.run(scene())
 

@@ -68,10 +68,12 @@ class SessionPlaces:
         if not stands:
             return await self.branch(token.principal, after, left)
         if put_away:
-            await self._sessions.change(
-                token.principal, after.session_id, title=None, archived=False
-            )
+            await self.bring_back(token.principal, after.session_id)
         return SessionPlace(after.session_id, left, after)
+
+    async def bring_back(self, principal: str, session_id: str) -> None:
+        """Unarchive a session that only rested."""
+        await self._sessions.change(principal, session_id, title=None, archived=False)
 
     async def branch(
         self, principal: str, after: AnswerPlace, told: Sequence[HistoryTurn] = ()
@@ -150,7 +152,7 @@ def _stands(tx: Tx, after: AnswerPlace, *, calls: bool, last: bool) -> tuple[boo
     run = runs.find(tx, after.run_id)
     if session is None or run is None:
         return False, False
-    put_away = session.archived and rows.put_away(tx, after.session_id)
+    put_away = rows.rests(tx, after.session_id)
     if session.archived and not put_away:
         return False, False
     if calls:

@@ -71,8 +71,13 @@ def end_of(tx: Tx, run_id: str) -> int:
     return int(row[0]) if row and row[0] is not None else 0
 
 
-def put_away(tx: Tx, session_id: str) -> bool:
-    """Return whether the daemon itself archived a session, because nobody used it."""
+def rests(tx: Tx, session_id: str) -> bool:
+    """Return whether a session is archived, and the daemon did that because nobody used it."""
+    if (
+        tx.one("SELECT 1 FROM sessions WHERE session_id = :id AND archived = 1", id=session_id)
+        is None
+    ):
+        return False
     row = tx.one(
         """SELECT principal FROM entries WHERE tape = :tape AND kind = 'session.changed'
             AND json_extract(CAST(body AS TEXT), '$.archived') IS NOT NULL

@@ -225,13 +225,16 @@ class Callers:
         """The session of a run; a branch of it at the run's end, if it went on from there
         already.
         """
-        run, last, end = await self._db.read(
+        run, last, end, rests = await self._db.read(
             lambda tx: (
-                runs.get(tx, run_id, principal),
+                found := runs.get(tx, run_id, principal),
                 runs.last_of(tx, run_id),
                 rows.end_of(tx, run_id),
+                rows.rests(tx, found.session_id),
             )
         )
+        if rests:
+            await self._places.bring_back(principal, run.session_id)
         after = AnswerPlace(run.session_id, run_id, end if last is None else last)
         if last is None:
             return SessionPlace(run.session_id, after=after if run.ended_ms else None)

@@ -19,6 +19,7 @@ from palyra.core.events import (
     Wanted,
 )
 from palyra.core.messages import ANY_CALL
+from palyra.features.openai_api import rows
 from palyra.features.openai_api.answers import Answering, asking, wanted_by
 from palyra.features.openai_api.names import CallerRun, call_name, named_response
 from palyra.features.openai_api.responses import Response, Wish, function_tool, shown
@@ -133,7 +134,8 @@ async def _find(call: ApiCall[Any, Any]) -> _Kept:
     def read(tx: Tx) -> _Kept | None:
         client_tokens.check_run(tx, call.token, run_id)
         run = runs.get(tx, run_id, call.principal)
-        if sessions.get(tx, run.session_id, call.principal).archived:
+        session = sessions.get(tx, run.session_id, call.principal)
+        if session.archived and not rows.rests(tx, session.session_id):
             return None
         entries = runs.numbered(tx, run_id)
         accepted = next((event for _, event in entries if isinstance(event, RunAccepted)), None)
