@@ -140,6 +140,13 @@ export interface AnsweredGroup {
   problems?: (LineProblem)[];
 }
 
+export interface ApiConversation {
+  id: string;
+  created_at: number;
+  metadata?: { [name: string]: string };
+  object?: "conversation";
+}
+
 export interface Approval {
   approval_id: string;
   session_id: string;
@@ -850,6 +857,10 @@ export interface ContentPart {
   file_data?: string;
 }
 
+export interface ConversationRequest {
+  items?: (unknown)[] | null;
+}
+
 export interface CronTrigger {
   on: "cron";
   expression: string;
@@ -882,6 +893,12 @@ export interface DefaultModel {
 export interface Deleted {
   id: string;
   object?: "response";
+  deleted?: true;
+}
+
+export interface DeletedConversation {
+  id: string;
+  object?: "conversation.deleted";
   deleted?: true;
 }
 
@@ -2457,7 +2474,7 @@ export interface Response {
   id: string;
   created_at: number;
   model: string;
-  status: "completed" | "failed" | "in_progress" | "incomplete";
+  status: "cancelled" | "completed" | "failed" | "in_progress" | "incomplete";
   output: ({ [name: string]: unknown })[];
   previous_response_id: string | null;
   instructions: string | null;
@@ -2474,6 +2491,8 @@ export interface Response {
   tool_choice?: unknown;
   tools?: ({ [name: string]: unknown })[];
   text?: { [name: string]: unknown };
+  background?: boolean | null;
+  conversation?: { [name: string]: string } | null;
   object?: "response";
   palyra_session?: string;
 }

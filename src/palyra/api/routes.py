@@ -53,6 +53,7 @@ PARAMETERS: dict[str, str] = {
     "server": "^[a-z0-9]([a-z0-9_-]{0,30}[a-z0-9])?$",
     "worker": "^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$",
     "response": "^resp_[A-Za-z0-9_-]{1,100}$",
+    "conversation": "^conv_[A-Za-z0-9_-]{1,100}$",
     "model": "^[A-Za-z0-9][A-Za-z0-9._:@+/-]{0,199}$",
 }
 # What takes the rest of a path, with its slashes.

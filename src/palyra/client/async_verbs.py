@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         Tested,
         Trace,
     )
+    from palyra.client.types.conversations import ApiConversation, DeletedConversation
     from palyra.client.types.health import (
         Diagnosis,
         Incident,
@@ -1478,6 +1479,12 @@ class AsyncVerbs(AsyncCalling):
         """A response that was given before, as far as it has come."""
         return await self.call("GET", f"/v1/responses/{part(response)}", None, "openai:Response")
 
+    async def cancel_response(self, response: str) -> Response:
+        """Cancel the run that is working on a response."""
+        return await self.call(
+            "POST", f"/v1/responses/{part(response)}/cancel", None, "openai:Response"
+        )
+
     async def delete_response(self, response: str) -> Deleted:
         """Put the session of a response away, if it has no other."""
         return await self.call("DELETE", f"/v1/responses/{part(response)}", None, "openai:Deleted")
@@ -1494,6 +1501,49 @@ class AsyncVerbs(AsyncCalling):
         return await self.call(
             "GET",
             f"/v1/responses/{part(response)}/input_items",
+            sent(
+                {"order": order, "limit": limit, "after": after},
+                {"order": "desc", "limit": 100, "after": ""},
+            ),
+            "openai:ItemList",
+        )
+
+    async def create_conversation(self, *, items: Sequence[Any] | None = None) -> ApiConversation:
+        """A conversation that responses can name: a session."""
+        return await self.call(
+            "POST",
+            "/v1/conversations",
+            sent({"items": items}, {"items": None}),
+            "conversations:ApiConversation",
+        )
+
+    async def get_conversation(self, conversation: str) -> ApiConversation:
+        """One of them."""
+        return await self.call(
+            "GET", f"/v1/conversations/{part(conversation)}", None, "conversations:ApiConversation"
+        )
+
+    async def delete_conversation(self, conversation: str) -> DeletedConversation:
+        """Archive the session of a conversation."""
+        return await self.call(
+            "DELETE",
+            f"/v1/conversations/{part(conversation)}",
+            None,
+            "conversations:DeletedConversation",
+        )
+
+    async def list_conversation_items(
+        self,
+        conversation: str,
+        *,
+        order: Literal["asc", "desc"] = "desc",
+        limit: int = 100,
+        after: str = "",
+    ) -> ItemList:
+        """What was said in a conversation."""
+        return await self.call(
+            "GET",
+            f"/v1/conversations/{part(conversation)}/items",
             sent(
                 {"order": order, "limit": limit, "after": after},
                 {"order": "desc", "limit": 100, "after": ""},

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         Tested,
         Trace,
     )
+    from palyra.client.types.conversations import ApiConversation, DeletedConversation
     from palyra.client.types.health import (
         Diagnosis,
         Incident,
@@ -1460,6 +1461,10 @@ class Verbs(Calling):
         """A response that was given before, as far as it has come."""
         return self.call("GET", f"/v1/responses/{part(response)}", None, "openai:Response")
 
+    def cancel_response(self, response: str) -> Response:
+        """Cancel the run that is working on a response."""
+        return self.call("POST", f"/v1/responses/{part(response)}/cancel", None, "openai:Response")
+
     def delete_response(self, response: str) -> Deleted:
         """Put the session of a response away, if it has no other."""
         return self.call("DELETE", f"/v1/responses/{part(response)}", None, "openai:Deleted")
@@ -1476,6 +1481,49 @@ class Verbs(Calling):
         return self.call(
             "GET",
             f"/v1/responses/{part(response)}/input_items",
+            sent(
+                {"order": order, "limit": limit, "after": after},
+                {"order": "desc", "limit": 100, "after": ""},
+            ),
+            "openai:ItemList",
+        )
+
+    def create_conversation(self, *, items: Sequence[Any] | None = None) -> ApiConversation:
+        """A conversation that responses can name: a session."""
+        return self.call(
+            "POST",
+            "/v1/conversations",
+            sent({"items": items}, {"items": None}),
+            "conversations:ApiConversation",
+        )
+
+    def get_conversation(self, conversation: str) -> ApiConversation:
+        """One of them."""
+        return self.call(
+            "GET", f"/v1/conversations/{part(conversation)}", None, "conversations:ApiConversation"
+        )
+
+    def delete_conversation(self, conversation: str) -> DeletedConversation:
+        """Archive the session of a conversation."""
+        return self.call(
+            "DELETE",
+            f"/v1/conversations/{part(conversation)}",
+            None,
+            "conversations:DeletedConversation",
+        )
+
+    def list_conversation_items(
+        self,
+        conversation: str,
+        *,
+        order: Literal["asc", "desc"] = "desc",
+        limit: int = 100,
+        after: str = "",
+    ) -> ItemList:
+        """What was said in a conversation."""
+        return self.call(
+            "GET",
+            f"/v1/conversations/{part(conversation)}/items",
             sent(
                 {"order": order, "limit": limit, "after": after},
                 {"order": "desc", "limit": 100, "after": ""},

@@ -83,7 +83,7 @@ RESPONSES: dict[str, tuple[Any, Any]] = {
     "access_programs": ({"a": 1}, "refused"),
     "background": (READ, READ),
     "context_management": ([{"type": "compaction"}], "refused"),
-    "conversation": ("conv_1", "refused"),
+    "conversation": (READ, READ),
     "image": ({"a": 1}, "refused"),
     "max_tool_calls": (3, "refused"),
     "moderation": ({"model": "omni"}, "refused"),

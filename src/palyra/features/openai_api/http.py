@@ -5,11 +5,19 @@ from typing import Any
 
 from palyra.api.calls import SSE
 from palyra.api.routes import Gives, Route
-from palyra.features.openai_api import chat, embeddings, models, responses, stored_responses
+from palyra.features.openai_api import (
+    chat,
+    conversations,
+    embeddings,
+    models,
+    responses,
+    stored_responses,
+)
 from palyra.features.openai_api.errors import OpenAIError, body_of
 from palyra.features.openai_api.wire_types import (
     ChatCompletion,
     ChatRequest,
+    ConversationRequest,
     EmbeddingList,
     EmbeddingRequest,
     ResponseRequest,
@@ -82,6 +90,40 @@ ROUTES: tuple[Route[Any, Any], ...] = (
         path="/v1/responses/{response}/input_items",
         summary="what a response answered",
         handler=stored_responses.input_items,
+        query=stored_responses.ItemsQuery,
+        gives=(Gives(200, stored_responses.ItemList),),
+    ),
+    _route(
+        method="POST",
+        path="/v1/conversations",
+        summary="a conversation that responses can name: a session",
+        handler=conversations.create,
+        scope="operator",
+        body=ConversationRequest,
+        tells_unread=True,
+        gives=(Gives(200, conversations.ApiConversation),),
+    ),
+    _route(
+        method="GET",
+        path="/v1/conversations/{conversation}",
+        summary="one of them",
+        handler=conversations.get,
+        gives=(Gives(200, conversations.ApiConversation),),
+    ),
+    _route(
+        method="DELETE",
+        path="/v1/conversations/{conversation}",
+        summary="archive the session of a conversation",
+        handler=conversations.delete,
+        scope="operator",
+        gives=(Gives(200, conversations.DeletedConversation),),
+        errors=(409,),
+    ),
+    _route(
+        method="GET",
+        path="/v1/conversations/{conversation}/items",
+        summary="what was said in a conversation",
+        handler=conversations.items,
         query=stored_responses.ItemsQuery,
         gives=(Gives(200, stored_responses.ItemList),),
     ),

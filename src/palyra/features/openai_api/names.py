@@ -9,6 +9,7 @@ from palyra.core.errors import NotFound
 
 _CALL = "call_"
 _RESPONSE = "resp_"
+_CONVERSATION = re.compile(r"conv_([0-9A-Z]{26})")
 _NAMED = re.compile(r"resp_([0-9A-Z]{26})([0-9a-f]{1,12})")
 
 
@@ -48,6 +49,16 @@ def named_call(text: str) -> CallName:
             " gave"
         )
     return CallName(run_id, call_id)
+
+
+def named_conversation(text: str) -> str:
+    """The session of a conversation."""
+    found = _CONVERSATION.fullmatch(text)
+    if found is None or not ids.is_ulid(found[1]):
+        raise NotFound(
+            f"there is no conversation {text[:80]!r}: name the id of one that you were given"
+        )
+    return found[1]
 
 
 def named_response(text: str) -> tuple[str, int]:

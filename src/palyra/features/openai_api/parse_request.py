@@ -17,7 +17,12 @@ from palyra.features.openai_api import answer_options, model_options
 from palyra.features.openai_api.answer_options import refuse
 from palyra.features.openai_api.file_parts import file, files_of, text_of
 from palyra.features.openai_api.history import HistoryCall, HistoryTurn
-from palyra.features.openai_api.names import CallName, named_call, named_response
+from palyra.features.openai_api.names import (
+    CallName,
+    named_call,
+    named_conversation,
+    named_response,
+)
 from palyra.features.openai_api.sessions import CallerRequest
 from palyra.features.openai_api.wire_types import (
     ChatMessage,
@@ -65,10 +70,9 @@ def chat(body: ChatRequest, headers: dict[bytes, bytes]) -> CallerRequest:
 
 
 def responses(body: ResponseRequest, headers: dict[bytes, bytes]) -> CallerRequest:
-    if body.conversation is not None:
-        refuse(
-            "conversation", "conversations are sessions: name one with the header X-Palyra-Session"
-        )
+    conversation = conversation_of(body)
+    if conversation and body.previous_response_id:
+        refuse("conversation", "a response goes on from another one, or in a conversation")
     for each in body.tools or ():
         if each.type != "function":
             refuse(
@@ -89,11 +93,22 @@ def responses(body: ResponseRequest, headers: dict[bytes, bytes]) -> CallerReque
         model=body.model,
         user=body.user or "",
         background=bool(body.background),
+        conversation=named_conversation(conversation) if conversation else "",
         previous=named_response(body.previous_response_id)[0] if body.previous_response_id else "",
         offered=offered,
         wanted=_with(wanted, model_options.of_response(body)),
         names=model_options.RESPONSES_NAMES,
     )
+
+
+def conversation_of(body: ResponseRequest) -> str:
+    """The conversation that a response belongs to, if it names one."""
+    named = body.conversation
+    if isinstance(named, dict):
+        named = named.get("id")
+    if named is not None and not isinstance(named, str):
+        refuse("conversation", "name a conversation by its id")
+    return named or ""
 
 
 def _with(wanted: Wanted | None, options: CallOptions) -> Wanted | None:
@@ -103,7 +118,13 @@ def _with(wanted: Wanted | None, options: CallOptions) -> Wanted | None:
 
 
 def _asked(
-    read: "_Read", headers: dict[bytes, bytes], *, model: str, instructions: str = "", **more: Any
+    read: "_Read",
+    headers: dict[bytes, bytes],
+    *,
+    model: str,
+    instructions: str = "",
+    conversation: str = "",
+    **more: Any,
 ) -> CallerRequest:
     if not (read.text or read.files or read.results):
         raise InvalidInput(
@@ -118,7 +139,7 @@ def _asked(
         files=tuple(read.files),
         results=read.results,
         model="" if model == AGENT else model,
-        session=_header(headers, SESSION),
+        session=conversation or _header(headers, SESSION),
         key=_header(headers, KEY),
         **more,
     )

@@ -54,6 +54,7 @@ class Response(Struct, frozen=True, kw_only=True):
     tools: list[_Item] = []
     text: dict[str, Any] = field(default_factory=lambda: {"format": {"type": "text"}})
     background: bool | None = None
+    conversation: dict[str, str] | None = None
     object: Literal["response"] = "response"
     palyra_session: str = ""
 
@@ -87,6 +88,7 @@ class Wish(Struct, frozen=True, kw_only=True):
     form: _Item = field(default_factory=lambda: {"type": "text"})
     options: CallOptions = NOTHING
     background: bool | None = None
+    conversation: str = ""
 
 
 def function_tool(name: str, parameters: dict[str, Any] | None) -> _Item:
@@ -106,6 +108,7 @@ def _response(
         form=(body.text or {}).get("format") or {"type": "text"},
         options=model_options.of_response(body),
         background=body.background,
+        conversation=parse_request.conversation_of(body),
     )
     return shown(wish, answering, created)
 
@@ -131,7 +134,7 @@ def shown(wish: Wish, answering: Answering, created: int) -> Response:
             if cut_off
             else "completed"
         ),
-        output=_output(answering) if answering.over else [],
+        output=output_of(answering) if answering.over else [],
         previous_response_id=wish.previous,
         instructions=wish.instructions,
         usage=_usage(answering.usage) if answering.over else None,
@@ -139,6 +142,7 @@ def shown(wish: Wish, answering: Answering, created: int) -> Response:
             {"code": "server_error", "message": error.message} if error and not cancelled else None
         ),
         background=wish.background,
+        conversation={"id": wish.conversation} if wish.conversation else None,
         incomplete_details={"reason": reason} if cut_off else None,
         tools=wish.tools,
         tool_choice=wish.tool_choice,
@@ -152,7 +156,8 @@ def shown(wish: Wish, answering: Answering, created: int) -> Response:
     )
 
 
-def _output(answering: Answering) -> list[_Item]:
+def output_of(answering: Answering) -> list[_Item]:
+    """Items of an answer."""
     items = []
     if answering.text:
         items.append(_message(answering, "".join(answering.text), "completed"))

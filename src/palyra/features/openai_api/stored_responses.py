@@ -35,7 +35,7 @@ class Deleted(Struct, frozen=True, kw_only=True):
 
 
 class ItemsQuery(Input, frozen=True, kw_only=True):
-    """A response has few: all of them are one page."""
+    """A page of items. A response has few: all of its are one page."""
 
     order: Literal["asc", "desc"] = "desc"
     limit: int = 100
@@ -95,10 +95,11 @@ def _shown(kept: _Kept) -> Response:
 
 async def input_items(call: ApiCall[ItemsQuery, Nothing]) -> HttpResponse:
     kept = await _find(call)
+    begun = CallerRun(kept.run.session_id, kept.run.run_id, kept.seq, named=True)
     items = [
         item
         for number, event in enumerate(asking(kept.events))
-        if (item := _item(kept, number, event))
+        if (item := brought_item(begun, number, event))
     ]
     if call.query.order == "desc":
         items.reverse()
@@ -160,8 +161,9 @@ async def _find(call: ApiCall[Any, Any]) -> _Kept:
     return kept
 
 
-def _item(kept: _Kept, number: int, event: AnyEvent) -> dict[str, Any] | None:
-    item_id = f"{kept.run.run_id}{kept.seq:x}_{number}"
+def brought_item(begun: CallerRun, number: int, event: AnyEvent) -> dict[str, Any] | None:
+    """What a request brought, as an item; None for what is none."""
+    item_id = f"{begun.run_id}{begun.seq:x}_{number}"
     match event:
         case InputReceived(text=text, attachments=attachments):
             files = [{"type": "input_file", "filename": each.name} for each in attachments]
@@ -175,7 +177,7 @@ def _item(kept: _Kept, number: int, event: AnyEvent) -> dict[str, Any] | None:
             }
         case ToolFinished(call_id=call_id, text=text):
             output = {
-                "call_id": call_name(kept.run.run_id, call_id),
+                "call_id": call_name(begun.run_id, call_id),
                 "output": text,
                 "status": "completed",
             }

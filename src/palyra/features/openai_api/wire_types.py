@@ -148,6 +148,10 @@ class ResponseRequest(OpenAIInput, frozen=True, kw_only=True):
     include: list[str] | None = None
 
 
+class ConversationRequest(OpenAIInput, frozen=True, kw_only=True):
+    items: list[Any] | None = None
+
+
 class EmbeddingRequest(OpenAIInput, frozen=True, kw_only=True):
     input: str | Annotated[list[str | int | list[int]], Meta(min_length=1, max_length=8_192)]
     model: Short = ""
