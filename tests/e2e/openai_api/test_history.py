@@ -17,7 +17,7 @@ from tests import daemon, history_clients
 from tests.daemon import DaemonProcess
 from tests.e2e.agent.test_images import png
 from tests.e2e.openai_api.test_door import session_of, tape, user
-from tests.fake_provider import FakeProvider
+from tests.fake_provider import Answer, FakeProvider, Request, Script, openai_chat
 from tests.history_clients import CLIENTS, CONFIG, reaching
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -138,6 +138,24 @@ def test_of_many_at_once_one_goes_on_and_the_others_branch(
     for each in set(found) - {session_of(first)}:
         assert branches(served, each)[0][0] == session_of(first)
         assert [e["text"] for e in tape(served, each, "input.received")] == ["at once"]
+
+
+def test_of_many_that_begin_alike_each_goes_on_in_its_own(tmp_path: Path) -> None:
+    number = iter(range(1_000))
+
+    def reply(request: Request) -> Answer:
+        return Answer(openai_chat(Script(text=(f"answer {next(number)}",))))
+
+    with (
+        history_clients.recording(reply) as provider,
+        daemon.start(tmp_path, config=CONFIG.format(url=provider.url)) as own,
+    ):
+        one = reaching(own)
+        talks: list[Any] = [[] for _ in range(80)]
+        begun = [session_of(say(one, each, "hi")) for each in talks]
+        assert len(set(begun)) == 80
+        for at in (0, 1, 40, 79):
+            assert session_of(say(one, talks[at], "and?")) == begun[at]
 
 
 def test_a_key_asks_once_also_with_a_history(served: DaemonProcess, client: OpenAI) -> None:

@@ -35,6 +35,12 @@ def files_of(content: str | list[ContentPart] | None) -> tuple[ContentPart, ...]
     return tuple(part for part in content if part.type not in _WORDS)
 
 
+def size(part: ContentPart) -> int:
+    """Return how long a part is, as it was sent."""
+    url = part.image_url.url if isinstance(part.image_url, ImageUrl) else part.image_url or ""
+    return len(url) + len(part.file_data) + (len(part.file.file_data) if part.file else 0)
+
+
 def of_past(
     turns: Sequence[Sequence[ContentPart]], room: int
 ) -> tuple[list[tuple[str, bytes]], list[str]]:

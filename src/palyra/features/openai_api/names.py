@@ -36,6 +36,11 @@ def call_name(run_id: str, call_id: str) -> str:
     return f"{_CALL}{run_id}{call_id}"
 
 
+def run_of_call(text: str) -> str:
+    """The run that handed a call over, as far as its name says."""
+    return text.removeprefix(_CALL)[:26]
+
+
 def response_name(run_id: str, seq: int) -> str:
     return f"{_RESPONSE}{run_id}{seq:x}"
 

@@ -17,7 +17,7 @@ from palyra.core.events import InputReceived, RunAccepted
 from palyra.features.openai_api import history, rows
 from palyra.features.openai_api.answers import Answering, wanted_by
 from palyra.features.openai_api.history import History, HistoryTurn
-from palyra.features.openai_api.names import CallerRun
+from palyra.features.openai_api.names import CallerRun, run_of_call
 from palyra.features.openai_api.rows import AnsweredHistory
 from palyra.store import runs, sessions
 from palyra.store.database import Database, Tx
@@ -26,6 +26,7 @@ from palyra.store.tokens import Token
 
 # One exchange may be the same in two programs with other instructions; two are one conversation.
 _SURELY = 2
+_TAIL = 32
 
 
 class AnswerPlace(Struct, frozen=True):
@@ -138,10 +139,22 @@ def _stood(
     except PalyraError:
         # It was sealed, or is not the caller's any more: then nothing is known.
         return None
+    if not _likely(tx, answered.run_id, turn):
+        return None
     told = recorded(tx, answered.run_id, answered.seq)
     if told is None or not history.repeats(turn, told[0]):
         return None
     return AnswerPlace(answered.session_id, answered.run_id, told[1], known), bool(told[0].calls)
+
+
+def _likely(tx: Tx, run_id: str, turn: HistoryTurn) -> bool:
+    """Return whether a run may have answered this. Many conversations begin alike, and reading all
+    of their runs would take long.
+    """
+    if turn.calls:
+        return all(run_of_call(call.call_id) == run_id for call in turn.calls)
+    ends = rows.final_text(tx, run_id)
+    return ends is None or turn.text.strip().endswith(ends.strip()[-_TAIL:])
 
 
 def _stands(tx: Tx, after: AnswerPlace, *, calls: bool, last: bool) -> tuple[bool, bool]:

@@ -8,7 +8,7 @@ from msgspec import Struct
 from palyra.core.ids import SYSTEM
 from palyra.store.database import Tx
 
-_MOST_FOUND = 64
+_MOST_FOUND = 1_000
 
 
 class AnsweredHistory(Struct, frozen=True):
@@ -43,6 +43,16 @@ def find(tx: Tx, digests: Sequence[str]) -> list[AnsweredHistory]:
         limit=_MOST_FOUND,
     )
     return [AnsweredHistory(*row) for row in rows]
+
+
+def final_text(tx: Tx, run_id: str) -> str | None:
+    """Return the last words of a run that was completed."""
+    row = tx.one(
+        """SELECT json_extract(CAST(body AS TEXT), '$.text') FROM entries
+        WHERE run_id = :run_id AND run_id <> '' AND kind = 'run.completed'""",
+        run_id=run_id,
+    )
+    return str(row[0]) if row else None
 
 
 def went_on(tx: Tx, session_id: str, run_id: str, end: int, *, but: str = "") -> bool:

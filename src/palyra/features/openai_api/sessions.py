@@ -137,7 +137,10 @@ class Callers:
             )
         # Who names a session may have said it all there before.
         unknown = place.told if fresh or not _named(asked) else ()
-        told, asked = self._with_files(unknown, asked)
+        if any(turn.files for turn in unknown):
+            told, asked = await thread_pool.everyday.run(_with_files, unknown, asked)
+        else:
+            told, asked = _with_files(unknown, asked)
         origin = InputOrigin(
             given=_given(said, told),
             offered=await thread_pool.everyday.run(self._offered, asked) if asked.offered else (),
@@ -159,23 +162,9 @@ class Callers:
         read = partial(
             history.read, scope, turns, behind, asked.instructions, self._redactor.redact
         )
-        small = len(asked.instructions) + history.size(turns) <= _INLINE
+        files = sum(file_parts.size(part) for turn in turns for part in turn.files)
+        small = len(asked.instructions) + history.size(turns) + files <= _INLINE
         return read() if small else await thread_pool.everyday.run(read)
-
-    def _with_files(
-        self, told: Sequence[HistoryTurn], asked: CallerRequest
-    ) -> tuple[tuple[GivenTurn, ...], CallerRequest]:
-        """Turns that nobody here knows, and the request with the newest of their files."""
-        if history.size(told) > LONGEST_GIVEN:
-            raise InvalidInput(
-                f"earlier messages that are not known here may have {LONGEST_GIVEN} characters"
-                " together: send fewer of them",
-                limit=LONGEST_GIVEN,
-            )
-        files, notes = file_parts.of_past([turn.files for turn in told], MOST - len(asked.files))
-        if files:
-            asked = msgspec.structs.replace(asked, files=(*asked.files, *files))
-        return history.told(told, notes), asked
 
     async def leave(self, principal: str, begun: CallerRun) -> None:
         """End a run that nobody can find again: the caller is gone."""
@@ -362,6 +351,22 @@ def submission_of(principal: str, key: str) -> str:
         return key
     digest = sha256(f"{principal}\0{key}".encode()).digest()
     return ids.make(int.from_bytes(digest[:6], "big"), digest[6:16])
+
+
+def _with_files(
+    told: Sequence[HistoryTurn], asked: CallerRequest
+) -> tuple[tuple[GivenTurn, ...], CallerRequest]:
+    """Turns that nobody here knows, and the request with the newest of their files."""
+    if history.size(told) > LONGEST_GIVEN:
+        raise InvalidInput(
+            f"earlier messages that are not known here may have {LONGEST_GIVEN} characters"
+            " together: send fewer of them",
+            limit=LONGEST_GIVEN,
+        )
+    files, notes = file_parts.of_past([turn.files for turn in told], MOST - len(asked.files))
+    if files:
+        asked = msgspec.structs.replace(asked, files=(*asked.files, *files))
+    return history.told(told, notes), asked
 
 
 def _given(said: History, told: tuple[GivenTurn, ...]) -> Given | None:
