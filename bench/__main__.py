@@ -14,6 +14,7 @@ NAMES = (
     "where",
     "memory",
     "told",
+    "history",
     "curves",
     "proof",
     "postgres",

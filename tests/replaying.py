@@ -16,11 +16,13 @@ from palyra.agent.message_inputs import Attaching
 from palyra.agent.submit import Submitted
 from palyra.core.call_options import NOTHING, CallOptions
 from palyra.core.errors import Conflict, Forbidden, InvalidInput, NotFound
-from palyra.core.events import Budgets, ClientTool, Earlier
+from palyra.core.events import Budgets, ClientTool
 from palyra.core.ids import OWNER
 from palyra.features.compaction.service import Compact
 from palyra.features.memory.model import NewMemory
-from palyra.features.openai_api.sessions import CallerRequest, CallName
+from palyra.features.openai_api.history import HistoryTurn
+from palyra.features.openai_api.names import CallName
+from palyra.features.openai_api.sessions import CallerRequest
 from palyra.features.time_travel.replay import recording as recordings
 from palyra.features.time_travel.replay.recording import Recording
 from palyra.features.time_travel.rewind import Rewind
@@ -598,7 +600,7 @@ async def tools_of_a_program(d: Daemon, holds: dict[str, StreamPause]) -> str:
     given = CallerRequest(
         text="tools of a program",
         offered=(ClientTool("get_weather"),),
-        earlier=(Earlier("assistant", "hi"),),
+        earlier=(HistoryTurn("assistant", "hi"),),
     )
     begun = await d.callers.begin(OWNER, given)
     handed = await until(d, begun.session_id, "tool.handed_over")

@@ -140,6 +140,13 @@ export interface AnsweredGroup {
   problems?: (LineProblem)[];
 }
 
+export interface ApiConversation {
+  id: string;
+  created_at: number;
+  metadata?: { [name: string]: string };
+  object?: "conversation";
+}
+
 export interface Approval {
   approval_id: string;
   session_id: string;
@@ -460,6 +467,10 @@ export interface CallOptions {
   stop?: (string)[];
   seed?: number | null;
   service_tier?: string;
+  frequency_penalty?: number | null;
+  presence_penalty?: number | null;
+  verbosity?: "" | "high" | "low" | "medium";
+  parallel_tool_calls?: boolean | null;
 }
 
 export interface CallValues {
@@ -667,6 +678,8 @@ export interface ChatRequest {
   service_tier?: string | null;
   frequency_penalty?: number | null;
   presence_penalty?: number | null;
+  verbosity?: string | null;
+  parallel_tool_calls?: boolean | null;
   logit_bias?: { [name: string]: number } | null;
 }
 
@@ -844,6 +857,10 @@ export interface ContentPart {
   file_data?: string;
 }
 
+export interface ConversationRequest {
+  items?: (unknown)[] | null;
+}
+
 export interface CronTrigger {
   on: "cron";
   expression: string;
@@ -876,6 +893,12 @@ export interface DefaultModel {
 export interface Deleted {
   id: string;
   object?: "response";
+  deleted?: true;
+}
+
+export interface DeletedConversation {
+  id: string;
+  object?: "conversation.deleted";
   deleted?: true;
 }
 
@@ -954,8 +977,9 @@ export interface EmbeddingList {
 }
 
 export interface EmbeddingRequest {
-  input: string | (string)[];
+  input: string | (string | number | (number)[])[];
   model?: string;
+  user?: string | null;
   encoding_format?: "base64" | "float";
   dimensions?: number | null;
 }
@@ -1169,6 +1193,20 @@ export interface FunctionCalled {
 export interface Given {
   instructions?: string;
   earlier?: (Earlier)[];
+  turns?: (GivenTurn)[];
+}
+
+export interface GivenCall {
+  call_id: string;
+  name: string;
+  arguments?: { [name: string]: unknown };
+}
+
+export interface GivenTurn {
+  role: "assistant" | "tool" | "user";
+  text?: string;
+  calls?: (GivenCall)[];
+  call_id?: string;
 }
 
 export interface Grant {
@@ -2282,6 +2320,8 @@ export interface Ready {
 
 export interface Reasoning {
   effort?: string | null;
+  summary?: unknown;
+  generate_summary?: unknown;
 }
 
 export interface ReasoningTokens {
@@ -2434,7 +2474,7 @@ export interface Response {
   id: string;
   created_at: number;
   model: string;
-  status: "completed" | "failed" | "in_progress" | "incomplete";
+  status: "cancelled" | "completed" | "failed" | "in_progress" | "incomplete";
   output: ({ [name: string]: unknown })[];
   previous_response_id: string | null;
   instructions: string | null;
@@ -2451,6 +2491,8 @@ export interface Response {
   tool_choice?: unknown;
   tools?: ({ [name: string]: unknown })[];
   text?: { [name: string]: unknown };
+  background?: boolean | null;
+  conversation?: { [name: string]: string } | null;
   object?: "response";
   palyra_session?: string;
 }
@@ -2482,6 +2524,8 @@ export interface ResponseRequest {
   top_p?: number | null;
   max_output_tokens?: number | null;
   service_tier?: string | null;
+  parallel_tool_calls?: boolean | null;
+  include?: (string)[] | null;
 }
 
 export interface ResponseTool {

@@ -220,10 +220,20 @@ export interface Verbs {
   createResponseEvents(given: t.ResponseRequest): AsyncGenerator<Message, void, void>;
   /** A response that was given before, as far as it has come. */
   getResponse(response: string): Promise<t.Response>;
+  /** Cancel the run that is working on a response. */
+  cancelResponse(response: string): Promise<t.Response>;
   /** Put the session of a response away, if it has no other. */
   deleteResponse(response: string): Promise<t.Deleted>;
   /** What a response answered. */
   listResponseItems(response: string, given?: { order?: "asc" | "desc"; limit?: number; after?: string; }): Promise<t.ItemList>;
+  /** A conversation that responses can name: a session. */
+  createConversation(given?: t.ConversationRequest): Promise<t.ApiConversation>;
+  /** One of them. */
+  getConversation(conversation: string): Promise<t.ApiConversation>;
+  /** Archive the session of a conversation. */
+  deleteConversation(conversation: string): Promise<t.DeletedConversation>;
+  /** What was said in a conversation. */
+  listConversationItems(conversation: string, given?: { order?: "asc" | "desc"; limit?: number; after?: string; }): Promise<t.ItemList>;
   /** Models that can be asked for. */
   listModels(): Promise<t.ModelList>;
   /** One of them. */

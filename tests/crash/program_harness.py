@@ -12,9 +12,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from palyra.core.events import ClientTool, Earlier
+from palyra.core.events import ClientTool
 from palyra.core.ids import OWNER
-from palyra.features.openai_api.sessions import CallerRequest, CallName
+from palyra.features.openai_api.history import HistoryTurn
+from palyra.features.openai_api.names import CallName
+from palyra.features.openai_api.sessions import CallerRequest
 from palyra.models.scripted import ScriptedCall, Turn
 from palyra.serve.wiring.daemon import Daemon
 from palyra.store import sqlite_files
@@ -33,7 +35,7 @@ _ASKED = CallerRequest(
     text="weather",
     offered=(ClientTool("get_weather"),),
     key="once and for all",
-    earlier=(Earlier("user", "hello"),),
+    earlier=(HistoryTurn("user", "hello"),),
 )
 _TOLD = ("input.received", "model.replied", "tool.handed_over", "tool.finished", "run.completed")
 

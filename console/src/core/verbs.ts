@@ -217,10 +217,20 @@ export const createResponse = (given: t.ResponseRequest) => ask<t.Response>("POS
 export const createResponseEventsPath = () => `/v1/responses`;
 /** A response that was given before, as far as it has come. */
 export const getResponse = (response: string) => ask<t.Response>("GET", `/v1/responses/${part(response)}`);
+/** Cancel the run that is working on a response. */
+export const cancelResponse = (response: string) => ask<t.Response>("POST", `/v1/responses/${part(response)}/cancel`);
 /** Put the session of a response away, if it has no other. */
 export const deleteResponse = (response: string) => ask<t.Deleted>("DELETE", `/v1/responses/${part(response)}`);
 /** What a response answered. */
 export const listResponseItems = (response: string, given?: { order?: "asc" | "desc"; limit?: number; after?: string; }) => ask<t.ItemList>("GET", `/v1/responses/${part(response)}/input_items`, given);
+/** A conversation that responses can name: a session. */
+export const createConversation = (given?: t.ConversationRequest) => ask<t.ApiConversation>("POST", `/v1/conversations`, given);
+/** One of them. */
+export const getConversation = (conversation: string) => ask<t.ApiConversation>("GET", `/v1/conversations/${part(conversation)}`);
+/** Archive the session of a conversation. */
+export const deleteConversation = (conversation: string) => ask<t.DeletedConversation>("DELETE", `/v1/conversations/${part(conversation)}`);
+/** What was said in a conversation. */
+export const listConversationItems = (conversation: string, given?: { order?: "asc" | "desc"; limit?: number; after?: string; }) => ask<t.ItemList>("GET", `/v1/conversations/${part(conversation)}/items`, given);
 /** Models that can be asked for. */
 export const listModels = () => ask<t.ModelList>("GET", `/v1/models`);
 /** One of them. */

@@ -213,6 +213,7 @@ class App:
         takes = endpoint.route.takes
         body: Any
         pool = self.strangers if endpoint.route.scope is None else None
+        unread: tuple[str, ...] = ()
         if takes is not None:
             raw = await decoding.read_body(
                 receive, headers, self.limits, most=takes.most, pool=pool
@@ -225,8 +226,9 @@ class App:
                 receive, headers, self.limits, most=endpoint.route.most, pool=pool
             )
             body = await decoding.body(endpoint, raw, headers.get(b"content-type"))
+            unread = decoding.unread(endpoint.route, raw)
         return ApiCall(
-            self.services, token, path, query, body, headers, address, by_cookie, receive
+            self.services, token, path, query, body, headers, address, by_cookie, receive, unread
         )
 
     def _failed(self, label: str, route: Route[Any, Any] | None) -> HttpResponse:

@@ -93,6 +93,8 @@ class ApiCall(Generic[Q, B]):
     by_cookie: bool = False
     # Where the client's going away is heard of; nowhere, if what calls is no connection.
     receive: Receive = _stays
+    # Names in the body that its type does not have, where the route wants to know.
+    unread: tuple[str, ...] = ()
 
     @property
     def principal(self) -> str:

@@ -12,7 +12,7 @@ from palyra.api.calls import Receive, Upload
 from palyra.api.errors import BodyTooLarge, BodyTooSlow, WrongMediaType
 from palyra.api.intake import Pool
 from palyra.api.limits import ApiLimits
-from palyra.api.routes import PATTERNS, Endpoint, Takes
+from palyra.api.routes import PATTERNS, Endpoint, Route, Takes
 from palyra.core import input_checks
 from palyra.core.errors import InvalidInput
 from palyra.system.thread_pool import everyday
@@ -26,6 +26,8 @@ _DRAIN_S = 10.0
 
 # Larger bodies are looked through on a thread.
 _SMALL = 32 << 10
+_names = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_UNSAID = frozenset({b"null", b"false", b"0", b"0.0", b"{}", b"[]", b'""'})
 
 
 class Gone(Exception):
@@ -88,6 +90,17 @@ async def body(endpoint: Endpoint, raw: bytes, content_type: bytes | None) -> An
         raise invalid("the body", error) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"the body is not valid JSON: {error}") from error
+
+
+def unread(route: Route[Any, Any], raw: bytes) -> tuple[str, ...]:
+    """Names in a body that its type does not have, but for those that say nothing. The body was
+    decoded before.
+    """
+    if not route.tells_unread or route.body is None:
+        return ()
+    known = {field.encode_name for field in msgspec.structs.fields(route.body)}
+    said = _names.decode(raw or b"{}").items()
+    return tuple(name for name, value in said if name not in known and bytes(value) not in _UNSAID)
 
 
 def upload(takes: Takes, raw: bytes, content_type: bytes | None) -> Upload:

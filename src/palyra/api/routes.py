@@ -53,6 +53,7 @@ PARAMETERS: dict[str, str] = {
     "server": "^[a-z0-9]([a-z0-9_-]{0,30}[a-z0-9])?$",
     "worker": "^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$",
     "response": "^resp_[A-Za-z0-9_-]{1,100}$",
+    "conversation": "^conv_[A-Za-z0-9_-]{1,100}$",
     "model": "^[A-Za-z0-9][A-Za-z0-9._:@+/-]{0,199}$",
 }
 # What takes the rest of a path, with its slashes.
@@ -110,6 +111,8 @@ class Route(Generic[Q, B]):
     errors: tuple[int, ...] = ()
     # Request headers that change the answer, by name, for the document.
     headers: tuple[tuple[str, str], ...] = ()
+    # Whether the handler is told which names of the body nobody reads.
+    tells_unread: bool = False
     # How an error looks, and its type for the document.
     refuse: Callable[[PalyraError], bytes] = body_of
     problem: type[Struct] = ErrorBody

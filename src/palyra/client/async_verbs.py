@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         Tested,
         Trace,
     )
+    from palyra.client.types.conversations import ApiConversation, DeletedConversation
     from palyra.client.types.health import (
         Diagnosis,
         Incident,
@@ -1179,6 +1180,8 @@ class AsyncVerbs(AsyncCalling):
         service_tier: str | None = None,
         frequency_penalty: float | None = None,
         presence_penalty: float | None = None,
+        verbosity: str | None = None,
+        parallel_tool_calls: bool | None = None,
         logit_bias: dict[str, float] | None = None,
     ) -> ChatCompletion:
         """The agent answers a chat, for programs that know OpenAI's."""
@@ -1209,6 +1212,8 @@ class AsyncVerbs(AsyncCalling):
                     "service_tier": service_tier,
                     "frequency_penalty": frequency_penalty,
                     "presence_penalty": presence_penalty,
+                    "verbosity": verbosity,
+                    "parallel_tool_calls": parallel_tool_calls,
                     "logit_bias": logit_bias,
                 },
                 {
@@ -1233,6 +1238,8 @@ class AsyncVerbs(AsyncCalling):
                     "service_tier": None,
                     "frequency_penalty": None,
                     "presence_penalty": None,
+                    "verbosity": None,
+                    "parallel_tool_calls": None,
                     "logit_bias": None,
                 },
             ),
@@ -1264,6 +1271,8 @@ class AsyncVerbs(AsyncCalling):
         service_tier: str | None = None,
         frequency_penalty: float | None = None,
         presence_penalty: float | None = None,
+        verbosity: str | None = None,
+        parallel_tool_calls: bool | None = None,
         logit_bias: dict[str, float] | None = None,
     ) -> AsyncIterator[ServerSentEvent]:
         """The agent answers a chat, for programs that know OpenAI's: the events as they come."""
@@ -1294,6 +1303,8 @@ class AsyncVerbs(AsyncCalling):
                     "service_tier": service_tier,
                     "frequency_penalty": frequency_penalty,
                     "presence_penalty": presence_penalty,
+                    "verbosity": verbosity,
+                    "parallel_tool_calls": parallel_tool_calls,
                     "logit_bias": logit_bias,
                 },
                 {
@@ -1318,6 +1329,8 @@ class AsyncVerbs(AsyncCalling):
                     "service_tier": None,
                     "frequency_penalty": None,
                     "presence_penalty": None,
+                    "verbosity": None,
+                    "parallel_tool_calls": None,
                     "logit_bias": None,
                 },
             ),
@@ -1342,6 +1355,8 @@ class AsyncVerbs(AsyncCalling):
         top_p: float | None = None,
         max_output_tokens: int | None = None,
         service_tier: str | None = None,
+        parallel_tool_calls: bool | None = None,
+        include: Sequence[str] | None = None,
     ) -> Response:
         """The same as a response that the next one can name."""
         return await self.call(
@@ -1365,6 +1380,8 @@ class AsyncVerbs(AsyncCalling):
                     "top_p": top_p,
                     "max_output_tokens": max_output_tokens,
                     "service_tier": service_tier,
+                    "parallel_tool_calls": parallel_tool_calls,
+                    "include": include,
                 },
                 {
                     "model": "",
@@ -1382,6 +1399,8 @@ class AsyncVerbs(AsyncCalling):
                     "top_p": None,
                     "max_output_tokens": None,
                     "service_tier": None,
+                    "parallel_tool_calls": None,
+                    "include": None,
                 },
             ),
             "openai:Response",
@@ -1406,6 +1425,8 @@ class AsyncVerbs(AsyncCalling):
         top_p: float | None = None,
         max_output_tokens: int | None = None,
         service_tier: str | None = None,
+        parallel_tool_calls: bool | None = None,
+        include: Sequence[str] | None = None,
     ) -> AsyncIterator[ServerSentEvent]:
         """The same as a response that the next one can name: the events as they come."""
         return self.events(
@@ -1429,6 +1450,8 @@ class AsyncVerbs(AsyncCalling):
                     "top_p": top_p,
                     "max_output_tokens": max_output_tokens,
                     "service_tier": service_tier,
+                    "parallel_tool_calls": parallel_tool_calls,
+                    "include": include,
                 },
                 {
                     "model": "",
@@ -1446,6 +1469,8 @@ class AsyncVerbs(AsyncCalling):
                     "top_p": None,
                     "max_output_tokens": None,
                     "service_tier": None,
+                    "parallel_tool_calls": None,
+                    "include": None,
                 },
             ),
         )
@@ -1453,6 +1478,12 @@ class AsyncVerbs(AsyncCalling):
     async def get_response(self, response: str) -> Response:
         """A response that was given before, as far as it has come."""
         return await self.call("GET", f"/v1/responses/{part(response)}", None, "openai:Response")
+
+    async def cancel_response(self, response: str) -> Response:
+        """Cancel the run that is working on a response."""
+        return await self.call(
+            "POST", f"/v1/responses/{part(response)}/cancel", None, "openai:Response"
+        )
 
     async def delete_response(self, response: str) -> Deleted:
         """Put the session of a response away, if it has no other."""
@@ -1477,6 +1508,49 @@ class AsyncVerbs(AsyncCalling):
             "openai:ItemList",
         )
 
+    async def create_conversation(self, *, items: Sequence[Any] | None = None) -> ApiConversation:
+        """A conversation that responses can name: a session."""
+        return await self.call(
+            "POST",
+            "/v1/conversations",
+            sent({"items": items}, {"items": None}),
+            "conversations:ApiConversation",
+        )
+
+    async def get_conversation(self, conversation: str) -> ApiConversation:
+        """One of them."""
+        return await self.call(
+            "GET", f"/v1/conversations/{part(conversation)}", None, "conversations:ApiConversation"
+        )
+
+    async def delete_conversation(self, conversation: str) -> DeletedConversation:
+        """Archive the session of a conversation."""
+        return await self.call(
+            "DELETE",
+            f"/v1/conversations/{part(conversation)}",
+            None,
+            "conversations:DeletedConversation",
+        )
+
+    async def list_conversation_items(
+        self,
+        conversation: str,
+        *,
+        order: Literal["asc", "desc"] = "desc",
+        limit: int = 100,
+        after: str = "",
+    ) -> ItemList:
+        """What was said in a conversation."""
+        return await self.call(
+            "GET",
+            f"/v1/conversations/{part(conversation)}/items",
+            sent(
+                {"order": order, "limit": limit, "after": after},
+                {"order": "desc", "limit": 100, "after": ""},
+            ),
+            "openai:ItemList",
+        )
+
     async def list_models(self) -> ModelList:
         """Models that can be asked for."""
         return await self.call("GET", "/v1/models", None, "openai:ModelList")
@@ -1488,8 +1562,9 @@ class AsyncVerbs(AsyncCalling):
     async def create_embeddings(
         self,
         *,
-        input: str | Sequence[str],
+        input: str | Sequence[str | int | Sequence[int]],
         model: str = "",
+        user: str | None = None,
         encoding_format: Literal["base64", "float"] = "float",
         dimensions: int | None = None,
     ) -> EmbeddingList:
@@ -1501,10 +1576,11 @@ class AsyncVerbs(AsyncCalling):
                 {
                     "input": input,
                     "model": model,
+                    "user": user,
                     "encoding_format": encoding_format,
                     "dimensions": dimensions,
                 },
-                {"model": "", "encoding_format": "float", "dimensions": None},
+                {"model": "", "user": None, "encoding_format": "float", "dimensions": None},
             ),
             "openai:EmbeddingList",
         )

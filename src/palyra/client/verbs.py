@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         Tested,
         Trace,
     )
+    from palyra.client.types.conversations import ApiConversation, DeletedConversation
     from palyra.client.types.health import (
         Diagnosis,
         Incident,
@@ -1161,6 +1162,8 @@ class Verbs(Calling):
         service_tier: str | None = None,
         frequency_penalty: float | None = None,
         presence_penalty: float | None = None,
+        verbosity: str | None = None,
+        parallel_tool_calls: bool | None = None,
         logit_bias: dict[str, float] | None = None,
     ) -> ChatCompletion:
         """The agent answers a chat, for programs that know OpenAI's."""
@@ -1191,6 +1194,8 @@ class Verbs(Calling):
                     "service_tier": service_tier,
                     "frequency_penalty": frequency_penalty,
                     "presence_penalty": presence_penalty,
+                    "verbosity": verbosity,
+                    "parallel_tool_calls": parallel_tool_calls,
                     "logit_bias": logit_bias,
                 },
                 {
@@ -1215,6 +1220,8 @@ class Verbs(Calling):
                     "service_tier": None,
                     "frequency_penalty": None,
                     "presence_penalty": None,
+                    "verbosity": None,
+                    "parallel_tool_calls": None,
                     "logit_bias": None,
                 },
             ),
@@ -1246,6 +1253,8 @@ class Verbs(Calling):
         service_tier: str | None = None,
         frequency_penalty: float | None = None,
         presence_penalty: float | None = None,
+        verbosity: str | None = None,
+        parallel_tool_calls: bool | None = None,
         logit_bias: dict[str, float] | None = None,
     ) -> Iterator[ServerSentEvent]:
         """The agent answers a chat, for programs that know OpenAI's: the events as they come."""
@@ -1276,6 +1285,8 @@ class Verbs(Calling):
                     "service_tier": service_tier,
                     "frequency_penalty": frequency_penalty,
                     "presence_penalty": presence_penalty,
+                    "verbosity": verbosity,
+                    "parallel_tool_calls": parallel_tool_calls,
                     "logit_bias": logit_bias,
                 },
                 {
@@ -1300,6 +1311,8 @@ class Verbs(Calling):
                     "service_tier": None,
                     "frequency_penalty": None,
                     "presence_penalty": None,
+                    "verbosity": None,
+                    "parallel_tool_calls": None,
                     "logit_bias": None,
                 },
             ),
@@ -1324,6 +1337,8 @@ class Verbs(Calling):
         top_p: float | None = None,
         max_output_tokens: int | None = None,
         service_tier: str | None = None,
+        parallel_tool_calls: bool | None = None,
+        include: Sequence[str] | None = None,
     ) -> Response:
         """The same as a response that the next one can name."""
         return self.call(
@@ -1347,6 +1362,8 @@ class Verbs(Calling):
                     "top_p": top_p,
                     "max_output_tokens": max_output_tokens,
                     "service_tier": service_tier,
+                    "parallel_tool_calls": parallel_tool_calls,
+                    "include": include,
                 },
                 {
                     "model": "",
@@ -1364,6 +1381,8 @@ class Verbs(Calling):
                     "top_p": None,
                     "max_output_tokens": None,
                     "service_tier": None,
+                    "parallel_tool_calls": None,
+                    "include": None,
                 },
             ),
             "openai:Response",
@@ -1388,6 +1407,8 @@ class Verbs(Calling):
         top_p: float | None = None,
         max_output_tokens: int | None = None,
         service_tier: str | None = None,
+        parallel_tool_calls: bool | None = None,
+        include: Sequence[str] | None = None,
     ) -> Iterator[ServerSentEvent]:
         """The same as a response that the next one can name: the events as they come."""
         return self.events(
@@ -1411,6 +1432,8 @@ class Verbs(Calling):
                     "top_p": top_p,
                     "max_output_tokens": max_output_tokens,
                     "service_tier": service_tier,
+                    "parallel_tool_calls": parallel_tool_calls,
+                    "include": include,
                 },
                 {
                     "model": "",
@@ -1428,6 +1451,8 @@ class Verbs(Calling):
                     "top_p": None,
                     "max_output_tokens": None,
                     "service_tier": None,
+                    "parallel_tool_calls": None,
+                    "include": None,
                 },
             ),
         )
@@ -1435,6 +1460,10 @@ class Verbs(Calling):
     def get_response(self, response: str) -> Response:
         """A response that was given before, as far as it has come."""
         return self.call("GET", f"/v1/responses/{part(response)}", None, "openai:Response")
+
+    def cancel_response(self, response: str) -> Response:
+        """Cancel the run that is working on a response."""
+        return self.call("POST", f"/v1/responses/{part(response)}/cancel", None, "openai:Response")
 
     def delete_response(self, response: str) -> Deleted:
         """Put the session of a response away, if it has no other."""
@@ -1459,6 +1488,49 @@ class Verbs(Calling):
             "openai:ItemList",
         )
 
+    def create_conversation(self, *, items: Sequence[Any] | None = None) -> ApiConversation:
+        """A conversation that responses can name: a session."""
+        return self.call(
+            "POST",
+            "/v1/conversations",
+            sent({"items": items}, {"items": None}),
+            "conversations:ApiConversation",
+        )
+
+    def get_conversation(self, conversation: str) -> ApiConversation:
+        """One of them."""
+        return self.call(
+            "GET", f"/v1/conversations/{part(conversation)}", None, "conversations:ApiConversation"
+        )
+
+    def delete_conversation(self, conversation: str) -> DeletedConversation:
+        """Archive the session of a conversation."""
+        return self.call(
+            "DELETE",
+            f"/v1/conversations/{part(conversation)}",
+            None,
+            "conversations:DeletedConversation",
+        )
+
+    def list_conversation_items(
+        self,
+        conversation: str,
+        *,
+        order: Literal["asc", "desc"] = "desc",
+        limit: int = 100,
+        after: str = "",
+    ) -> ItemList:
+        """What was said in a conversation."""
+        return self.call(
+            "GET",
+            f"/v1/conversations/{part(conversation)}/items",
+            sent(
+                {"order": order, "limit": limit, "after": after},
+                {"order": "desc", "limit": 100, "after": ""},
+            ),
+            "openai:ItemList",
+        )
+
     def list_models(self) -> ModelList:
         """Models that can be asked for."""
         return self.call("GET", "/v1/models", None, "openai:ModelList")
@@ -1470,8 +1542,9 @@ class Verbs(Calling):
     def create_embeddings(
         self,
         *,
-        input: str | Sequence[str],
+        input: str | Sequence[str | int | Sequence[int]],
         model: str = "",
+        user: str | None = None,
         encoding_format: Literal["base64", "float"] = "float",
         dimensions: int | None = None,
     ) -> EmbeddingList:
@@ -1483,10 +1556,11 @@ class Verbs(Calling):
                 {
                     "input": input,
                     "model": model,
+                    "user": user,
                     "encoding_format": encoding_format,
                     "dimensions": dimensions,
                 },
-                {"model": "", "encoding_format": "float", "dimensions": None},
+                {"model": "", "user": None, "encoding_format": "float", "dimensions": None},
             ),
             "openai:EmbeddingList",
         )

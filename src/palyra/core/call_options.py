@@ -11,6 +11,8 @@ from msgspec import Meta, Struct
 from msgspec.structs import asdict, replace
 
 Effort = Literal["", "none", "minimal", "low", "medium", "high", "xhigh", "max"]
+Verbosity = Literal["", "low", "medium", "high"]
+Penalty = Annotated[float, Meta(ge=-2, le=2)]
 StopSequence = Annotated[str, Meta(min_length=1, max_length=256)]
 MOST_STOPS: Final = 16
 MOST_SEED: Final = (1 << 53) - 1
@@ -28,6 +30,11 @@ class CallOptions(
     stop: Annotated[tuple[StopSequence, ...], Meta(max_length=MOST_STOPS)] = ()
     seed: Annotated[int, Meta(ge=-MOST_SEED, le=MOST_SEED)] | None = None
     service_tier: Annotated[str, Meta(max_length=40)] = ""
+    # What only a request says: no setting has them.
+    frequency_penalty: Penalty | None = None
+    presence_penalty: Penalty | None = None
+    verbosity: Verbosity = ""
+    parallel_tool_calls: bool | None = None
 
 
 NOTHING: Final = CallOptions()

@@ -287,11 +287,11 @@ class Conversation:
         given = event.given
         if given is not None:
             shown.user(seq, given.instructions, new=False)
-            for each in given.earlier:
-                if each.role == "user":
-                    shown.user(seq, each.text, new=False)
-                elif each.role == "tool":
-                    shown.source(seq, "untrusted", ("client",), each.text, "")
+            for role, told in given.told:
+                if role == "user":
+                    shown.user(seq, told, new=False)
+                elif role == "tool":
+                    shown.source(seq, "untrusted", ("client",), told, "")
         brought = [(each.label, each.text) for each in event.references]
         brought += [(each.label, each.text) for each in event.attachments]
         for label, text in brought:

@@ -110,6 +110,9 @@ class AnthropicMessages(Speaking):
             body["tools"] = _with_mark(tools, cached)
             if request.tool_choice and "tool_choice" not in without:
                 body["tool_choice"] = _choice(request.tool_choice, names)
+            if request.options.parallel_tool_calls is False:
+                chosen = body.get("tool_choice", {"type": "auto"})
+                body["tool_choice"] = chosen | {"disable_parallel_tool_use": True}
         options = request.options
         body |= told(
             {

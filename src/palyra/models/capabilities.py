@@ -6,13 +6,14 @@ from typing import Final
 
 from palyra.core.call_options import ALL
 
+_PENALTIES: Final = ("frequency_penalty", "presence_penalty")
 # Which options a dialect has words for. Whoever is not here only pretends to be a provider, and is
 # told everything.
 CARRIES: Final[dict[str, frozenset[str]]] = {
     "openai-chat": ALL,
-    "openai-responses": ALL - {"stop", "seed"},
-    "anthropic": ALL - {"seed"},
-    "gemini": ALL - {"service_tier"},
+    "openai-responses": ALL - {"stop", "seed", *_PENALTIES},
+    "anthropic": ALL - {"seed", "verbosity", *_PENALTIES},
+    "gemini": ALL - {"service_tier", "verbosity", "parallel_tool_calls"},
 }
 # What it may be told about caching prompts.
 CACHES: Final[dict[str, tuple[str, ...]]] = {

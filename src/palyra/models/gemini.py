@@ -35,6 +35,8 @@ _OPTIONAL: Final = {
     "top_p": ("top_p", "topp"),
     "seed": ("seed",),
     "stop": ("stop_sequences", "stopsequences"),
+    "frequency_penalty": ("frequency_penalty", "frequencypenalty"),
+    "presence_penalty": ("presence_penalty", "presencepenalty"),
     "effort": ("thinking_level", "thinking level", "thinking_budget", "thinking budget"),
     "thoughts": ("thinking", "include_thoughts"),
     "json_schema": ("response_schema", *wire_format.NO_FORM),
@@ -103,11 +105,18 @@ class Gemini(Speaking):
                 "top_p": options.top_p,
                 "seed": options.seed,
                 "stop": options.stop,
+                "frequency_penalty": options.frequency_penalty,
+                "presence_penalty": options.presence_penalty,
                 "maxOutputTokens": request.max_output_tokens,
             },
             without,
         )
-        spelt = {"top_p": "topP", "stop": "stopSequences"}
+        spelt = {
+            "top_p": "topP",
+            "stop": "stopSequences",
+            "frequency_penalty": "frequencyPenalty",
+            "presence_penalty": "presencePenalty",
+        }
         made = {spelt.get(name, name): value for name, value in said.items()}
         if thinking := _thinking(request, without):
             made["thinkingConfig"] = thinking

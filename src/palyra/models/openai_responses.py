@@ -37,6 +37,8 @@ _OPTIONAL: Final = {
     "temperature": ("temperature",),
     "top_p": ("top_p",),
     "service_tier": ("service_tier",),
+    "verbosity": ("verbosity",),
+    "parallel_tool_calls": ("parallel_tool_calls",),
     "effort": ("reasoning.effort", "reasoning effort", "reasoning_effort"),
     "prompt_cache_key": ("prompt_cache_key", "prompt_cache_retention"),
     "store": ("store",),
@@ -101,6 +103,7 @@ class OpenAIResponses(Speaking):
                 "temperature": options.temperature,
                 "top_p": options.top_p,
                 "service_tier": options.service_tier,
+                "parallel_tool_calls": options.parallel_tool_calls if request.tools else None,
             },
             without,
         )
@@ -108,8 +111,11 @@ class OpenAIResponses(Speaking):
             body["reasoning"] = {"effort": options.effort}
         if request.tools and request.tool_choice and "tool_choice" not in without:
             body["tool_choice"] = _choice(request.tool_choice, names)
+        text = told({"verbosity": options.verbosity}, without)
         if form := self._form(request, without):
-            body["text"] = {"format": form}
+            text["format"] = form
+        if text:
+            body["text"] = text
         if "prompt_cache_key" not in without:
             body |= prompt_cache.openai_fields(self._endpoint, request.cache_key)
         return body | dict(self._endpoint.extra_body)

@@ -183,8 +183,9 @@ def reset(tx: Tx, session: Session) -> None:
     session_rules.drop(tx, session.session_id)
 
 
-def change(tx: Tx, session: Session, event: SessionChanged) -> Session:
-    tape.append(tx, session.session_id, session.owner, [event])
+def change(tx: Tx, session: Session, event: SessionChanged, *, by: str = "") -> Session:
+    """`by`: who changes it, if not its owner."""
+    tape.append(tx, session.session_id, by or session.owner, [event])
     tx.run(
         """UPDATE sessions SET title = coalesce(:title, title), archived = coalesce(:archived,
         archived),

@@ -237,4 +237,19 @@ MIGRATIONS = (
             "CREATE INDEX memory_items_unclaimed ON memory_items (memory_id) WHERE claim IS NULL",
         ),
     ),
+    Migration(
+        35,
+        "conversations of programs that send all of it each time, by the digest of what was sent",
+        (
+            """CREATE TABLE caller_histories (
+                digest BLOB NOT NULL,
+                run_id TEXT NOT NULL,
+                seq INTEGER NOT NULL,
+                session_id TEXT NOT NULL,
+                instructions BLOB NOT NULL,
+                PRIMARY KEY (digest, run_id, seq)
+            ) WITHOUT ROWID""",
+            "CREATE INDEX caller_histories_by_session ON caller_histories (session_id)",
+        ),
+    ),
 )

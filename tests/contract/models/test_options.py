@@ -6,7 +6,7 @@ import pytest
 
 from palyra.core import call_options
 from palyra.core.call_options import CallOptions
-from palyra.core.messages import ModelFailure
+from palyra.core.messages import ModelFailure, ToolSchema
 from palyra.models.capabilities import CARRIES
 from palyra.models.dialects import Dialect
 from tests.contract.models.test_http import EVERY, HELLO, SCRIPT, ask, run, sent
@@ -21,6 +21,10 @@ EVERYTHING = CallOptions(
     stop=("END",),
     seed=7,
     service_tier="flex",
+    frequency_penalty=0.5,
+    presence_penalty=-0.5,
+    verbosity="low",
+    parallel_tool_calls=False,
 )
 SAID: dict[str, dict[str, Any]] = {
     "openai-chat": {
@@ -31,6 +35,9 @@ SAID: dict[str, dict[str, Any]] = {
         "stop": ["END"],
         "seed": 7,
         "service_tier": "flex",
+        "frequency_penalty": 0.5,
+        "presence_penalty": -0.5,
+        "verbosity": "low",
     },
     "openai-responses": {
         "reasoning": {"effort": "high"},
@@ -38,6 +45,7 @@ SAID: dict[str, dict[str, Any]] = {
         "top_p": 0.5,
         "max_output_tokens": 4096,
         "service_tier": "flex",
+        "text": {"verbosity": "low"},
     },
     "anthropic": {
         "thinking": {"type": "adaptive"},
@@ -57,6 +65,8 @@ SAID["gemini"] = {
         "maxOutputTokens": 4096,
         "stopSequences": ["END"],
         "seed": 7,
+        "frequencyPenalty": 0.5,
+        "presencePenalty": -0.5,
     }
 }
 OURS = {
@@ -80,6 +90,23 @@ def test_each_dialect_says_what_it_has_words_for(dialect: Dialect) -> None:
     assert {key: value for key, value in body.items() if key not in {*OURS, *PROMPT}} == SAID[
         dialect
     ]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "field", "said"),
+    [
+        ("openai-chat", "parallel_tool_calls", False),
+        ("openai-responses", "parallel_tool_calls", False),
+        ("anthropic", "tool_choice", {"type": "auto", "disable_parallel_tool_use": True}),
+    ],
+)
+def test_one_call_at_a_time_is_said_where_there_are_tools(
+    dialect: Dialect, field: str, said: Any
+) -> None:
+    options = CallOptions(parallel_tool_calls=False)
+    tools = (ToolSchema("fs.list", "", {"type": "object"}),)
+    assert sent(dialect, asks(messages=HELLO, options=options, tools=tools)).json()[field] == said
+    assert field not in sent(dialect, asks(messages=HELLO, options=options)).json()
 
 
 @EVERY

@@ -18,7 +18,9 @@ from palyra.core.events import ClientTool, Earlier, Given
 from palyra.core.ids import OWNER
 from palyra.features.openai_api import client_tools
 from palyra.features.openai_api.client_tools import ToolResultsPosition
-from palyra.features.openai_api.sessions import CallerRequest, CallName
+from palyra.features.openai_api.history import HistoryTurn
+from palyra.features.openai_api.names import CallName
+from palyra.features.openai_api.sessions import CallerRequest
 from palyra.features.time_travel.replay import recording as recordings
 from palyra.features.time_travel.replay.replay import replay
 from palyra.models.scripted import Script, ScriptedCall, ScriptedModel, Turn
@@ -220,7 +222,7 @@ def test_no_secret_of_a_program_reaches_the_model_or_the_tape(world: World) -> N
         asked = CallerRequest(
             text="instead",
             instructions=f"use {secret}",
-            earlier=(Earlier("user", f"it is {secret}"),),
+            earlier=(HistoryTurn("user", f"it is {secret}"),),
             offered=(ClientTool("get_weather", f"with {secret}", {"description": secret}),),
         )
         begun = await daemon.callers.begin(OWNER, asked)

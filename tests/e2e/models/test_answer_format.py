@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from palyra.core.events import ClientTool, Wanted
 from palyra.core.ids import OWNER
 from palyra.core.messages import ANY_CALL, NO_CALL, AnswerSchema
-from palyra.features.openai_api.sessions import CallerRequest, CallerRun, CallName
+from palyra.features.openai_api.names import CallerRun, CallName
+from palyra.features.openai_api.sessions import CallerRequest
 from palyra.features.time_travel.replay import recording as recordings
 from palyra.features.time_travel.replay.replay import replay
 from palyra.models.scripted import Script, ScriptedCall, ScriptedModel, StreamPause, Turn

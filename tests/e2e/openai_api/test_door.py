@@ -35,7 +35,8 @@ WEATHER = {
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
     folder: Path = tmp_path_factory.mktemp("openai")
     script = {
-        "*": [{"text": ["hello ", "there"], "reasoning": "as asked"}],
+        # What a program tells of has turns of the assistant, too.
+        "*": [{"text": ["hello ", "there"], "reasoning": "as asked"}] * 2,
         "look": [
             {"text": "I look.", "calls": [{"name": "fs.list", "arguments": {}}]},
             {"text": ["an empty ", "folder"]},
@@ -193,8 +194,8 @@ def test_a_request_without_a_session_gets_its_own_with_what_the_program_remember
     ]
     answer = client.chat.completions.create(model="scripted/s1", messages=messages)
     (said,) = tape(served, session_of(answer), "input.received")
-    earlier = [{"role": "user", "text": "my name is Jo"}, {"role": "assistant", "text": "hello Jo"}]
-    assert (said["text"], said["given"]) == ("hi", {"earlier": earlier})
+    turns = [{"role": "user", "text": "my name is Jo"}, {"role": "assistant", "text": "hello Jo"}]
+    assert (said["text"], said["given"]) == ("hi", {"turns": turns})
 
 
 def calling(client: OpenAI) -> tuple[ChatCompletion, Any]:

@@ -17,6 +17,7 @@ from palyra.agent.prompt import run_context, small_offer, small_window
 from palyra.agent.prompt.render import (
     RecalledItems,
     ShownImages,
+    given_within,
     omission,
     render_turns,
     shrink,
@@ -69,6 +70,8 @@ _AS_SUBAGENT = (
     " is all that is read."
 )
 _MOST_COUNTED = 64
+# Of the budget, what a conversation that a program tells of may take.
+_TOLD = 0.5
 # What is not on the tape yet has no place there; its size is remembered under one that no entry
 # has, nor an ancestor's entry.
 _FRESH = 1 << 60
@@ -252,7 +255,7 @@ class Assembler:
         around: RunContext,
         sizes: Measure,
     ) -> _Sources:
-        turns = _with_fresh(conversation, run)
+        turns = _with_fresh(conversation, run, target.budget)
         if not self._fits(target):
             tools, text = self._with_clients(run, *self._offer(conversation, run))
             offer = OfferedTools(tools, text)
@@ -453,15 +456,20 @@ class Assembler:
         return known
 
 
-def _with_fresh(conversation: Conversation, run: RunProgress) -> list[Turn]:
-    """The turns so far, and what the user has said since the last."""
+def _with_fresh(conversation: Conversation, run: RunProgress, budget: int) -> list[Turn]:
+    """The turns so far, and what the user has said since the last. Of a conversation that a program
+    tells of as much is shown as has room in every later prompt, too.
+    """
     turns: list[Turn] = list(conversation.turns)
     fresh = tuple(event for _, event in run.inputs)
     if fresh:
         turns.append(
             UserTurn(_FRESH, run.run_id, run.accepted_seq, fresh, tuple(conversation.notes))
         )
-    return turns
+    return [
+        given_within(turn, int(budget * _TOLD)) if isinstance(turn, UserTurn) else turn
+        for turn in turns
+    ]
 
 
 def _brought(fresh: Sequence[InputReceived]) -> str:

@@ -156,7 +156,8 @@ def _pieces(turn: Turn) -> int:
     match turn:
         case UserTurn():
             named = sum(len(event.references) + len(event.attachments) for event in turn.inputs)
-            return len(turn.inputs) + len(turn.notes) + named
+            told = sum(len(event.given.turns) for event in turn.inputs if event.given)
+            return len(turn.inputs) + len(turn.notes) + named + told
         case ModelTurn():
             return len(turn.calls)
         case Summary():

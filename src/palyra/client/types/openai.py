@@ -160,7 +160,7 @@ class Response(Struct, frozen=True, kw_only=True):
     id: str
     created_at: int
     model: str
-    status: Literal["completed", "failed", "in_progress", "incomplete"]
+    status: Literal["cancelled", "completed", "failed", "in_progress", "incomplete"]
     output: list[dict[str, Any]]
     previous_response_id: str | None
     instructions: str | None
@@ -177,6 +177,8 @@ class Response(Struct, frozen=True, kw_only=True):
     tool_choice: Any = "auto"
     tools: list[dict[str, Any]] = []
     text: dict[str, Any] = field(default_factory=lambda: {"format": {"type": "text"}})
+    background: bool | None = None
+    conversation: dict[str, str] | None = None
     object: Literal["response"] = "response"
     palyra_session: str = ""
 
@@ -202,6 +204,8 @@ class ResponseTool(Struct, frozen=True, kw_only=True):
 
 class Reasoning(Struct, frozen=True, kw_only=True):
     effort: str | None = None
+    summary: Any = None
+    generate_summary: Any = None
 
 
 class Deleted(Struct, frozen=True, kw_only=True):

@@ -296,20 +296,48 @@ class Earlier(Struct, frozen=True, omit_defaults=True):
     text: str
 
 
+class GivenCall(Struct, frozen=True, omit_defaults=True):
+    """A tool call that a calling program says a model made."""
+
+    call_id: str
+    name: str
+    arguments: dict[str, Any] = {}
+
+
+class GivenTurn(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A turn of a conversation as a calling program tells it. It is no record of the daemon's: it
+    says what the model is shown, and nothing about what was done or approved.
+    """
+
+    role: Literal["user", "assistant", "tool"]
+    text: str = ""
+    calls: tuple[GivenCall, ...] = ()
+    # Of a tool's result.
+    call_id: str = ""
+
+
 class Given(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Context that a calling program gives beside its message: general instructions, and the
     conversation as it remembers it.
     """
 
     instructions: str = ""
+    # As older daemons took it: shown to the model as one text.
     earlier: tuple[Earlier, ...] = ()
+    turns: tuple[GivenTurn, ...] = ()
+
+    @property
+    def told(self) -> list[tuple[str, str]]:
+        """Roles and texts of the conversation that it tells of."""
+        before = [(each.role, each.text) for each in self.earlier]
+        return [*before, *((each.role, each.text) for each in self.turns)]
 
     @property
     def label(self) -> Label:
         """Label of the context: words quoted from others may come from anywhere; the user's are as
         good as the message itself.
         """
-        return untrusted("client") if any(each.role != "user" for each in self.earlier) else CLEAN
+        return untrusted("client") if any(role != "user" for role, _ in self.told) else CLEAN
 
 
 class Wanted(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -20,8 +20,9 @@ from palyra.api.calls import (
 from palyra.api.watch import HEARTBEAT
 from palyra.core.events import ApprovalRequested
 from palyra.core.messages import Usage
-from palyra.features.openai_api import errors, parse_request
-from palyra.features.openai_api.run_stream import Answering, HandedCall, begin, follow, whole
+from palyra.features.openai_api import errors, parameters, parse_request
+from palyra.features.openai_api.answers import Answering, HandedCall
+from palyra.features.openai_api.run_stream import begin, follow, whole
 from palyra.features.openai_api.sessions import Callers
 from palyra.features.openai_api.wire_types import (
     CachedTokens,
@@ -66,9 +67,11 @@ async def completions(call: ApiCall[Nothing, ChatRequest]) -> HttpResponse | Str
 
 
 def where(answering: Answering) -> Headers:
+    ignored = parameters.header(answering.ignored)
     return (
         (b"x-palyra-session", answering.begun.session_id.encode()),
         (b"x-palyra-run", answering.begun.run_id.encode()),
+        *(((b"x-palyra-ignored", ignored),) if ignored else ()),
     )
 
 

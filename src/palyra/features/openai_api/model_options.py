@@ -13,15 +13,19 @@ CHAT_NAMES: Final[Mapping[str, str]] = {"effort": "reasoning_effort"}
 RESPONSES_NAMES: Final[Mapping[str, str]] = {
     "effort": "reasoning.effort",
     "max_tokens": "max_output_tokens",
+    "verbosity": "text.verbosity",
 }
-# Their word for leaving it to the project's settings.
-_AUTO: Final = "auto"
+# Saying one of these is saying nothing: it is what every provider does unasked.
+_USUAL: Final[Mapping[str, Any]] = {
+    "service_tier": "auto",
+    "frequency_penalty": 0,
+    "presence_penalty": 0,
+    "verbosity": "medium",
+    "parallel_tool_calls": True,
+}
 
 
 def of_chat(body: ChatRequest) -> CallOptions:
-    for name in ("frequency_penalty", "presence_penalty", "logit_bias"):
-        if getattr(body, name):
-            refuse(name, f"models here cannot be told {name}: leave it out")
     stop = [body.stop] if isinstance(body.stop, str) else body.stop
     longest = body.max_tokens if body.max_completion_tokens is None else body.max_completion_tokens
     return _options(
@@ -33,6 +37,10 @@ def of_chat(body: ChatRequest) -> CallOptions:
         stop=stop,
         seed=body.seed,
         service_tier=body.service_tier,
+        frequency_penalty=body.frequency_penalty,
+        presence_penalty=body.presence_penalty,
+        verbosity=body.verbosity,
+        parallel_tool_calls=body.parallel_tool_calls,
     )
 
 
@@ -44,12 +52,13 @@ def of_response(body: ResponseRequest) -> CallOptions:
         top_p=body.top_p,
         max_tokens=body.max_output_tokens,
         service_tier=body.service_tier,
+        verbosity=(body.text or {}).get("verbosity"),
+        parallel_tool_calls=body.parallel_tool_calls,
     )
 
 
 def _options(names: Mapping[str, str], **said: Any) -> CallOptions:
-    if said.get("service_tier") == _AUTO:
-        del said["service_tier"]
+    said = {name: value for name, value in said.items() if value != _USUAL.get(name)}
     for name, value in said.items():
         if value is not None:
             try:

@@ -4,27 +4,31 @@ The rule: the messages behind the last one of the assistant are new; all others 
 remembers.
 """
 
-import binascii
 import re
-from base64 import b64decode
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import msgspec
 
-from palyra.core import ids
 from palyra.core.call_options import NOTHING, CallOptions
-from palyra.core.errors import InvalidInput, NotFound
-from palyra.core.events import ClientTool, Earlier, Wanted
+from palyra.core.errors import InvalidInput
+from palyra.core.events import ClientTool, Wanted
 from palyra.features.openai_api import answer_options, model_options
 from palyra.features.openai_api.answer_options import refuse
-from palyra.features.openai_api.sessions import CallerRequest, CallName
+from palyra.features.openai_api.file_parts import file, files_of, text_of
+from palyra.features.openai_api.history import HistoryCall, HistoryTurn
+from palyra.features.openai_api.names import (
+    CallName,
+    named_call,
+    named_conversation,
+    named_response,
+)
+from palyra.features.openai_api.sessions import CallerRequest
 from palyra.features.openai_api.wire_types import (
     ChatMessage,
     ChatRequest,
     Content,
-    ContentPart,
-    ImageUrl,
+    FunctionCalled,
     ResponseItem,
     ResponseRequest,
 )
@@ -32,48 +36,7 @@ from palyra.features.openai_api.wire_types import (
 AGENT = "palyra"
 SESSION = b"x-palyra-session"
 KEY = b"idempotency-key"
-_CALL = "call_"
-_RESPONSE = "resp_"
-_NAMED = re.compile(r"resp_([0-9A-Z]{26})([0-9a-f]{1,12})")
-_TEXTS = frozenset({"text", "input_text", "output_text"})
-_EXTENSIONS = {
-    "image/png": "png",
-    "image/jpeg": "jpg",
-    "image/gif": "gif",
-    "image/webp": "webp",
-    "application/pdf": "pdf",
-}
-_ADDRESS = re.compile(r"https?://[^\s]{1,2000}\Z", re.IGNORECASE)
 _FIELD = re.compile(rb"[!-~]{1,200}")
-
-
-def call_name(run_id: str, call_id: str) -> str:
-    return f"{_CALL}{run_id}{call_id}"
-
-
-def response_name(run_id: str, seq: int) -> str:
-    return f"{_RESPONSE}{run_id}{seq:x}"
-
-
-def _named_call(text: str) -> CallName:
-    name = text.removeprefix(_CALL)
-    run_id, call_id = name[:26], name[26:]
-    if not (ids.is_ulid(run_id) and ids.is_ulid(call_id)):
-        raise NotFound(
-            f"no call here is named {text[:80]!r}: bring results under the ids that the last answer"
-            " gave"
-        )
-    return CallName(run_id, call_id)
-
-
-def named_response(text: str) -> tuple[str, int]:
-    """The run of a response, and where the tape stood before it."""
-    found = _NAMED.fullmatch(text)
-    if found is None or not ids.is_ulid(found[1]):
-        raise NotFound(
-            f"there is no response {text[:80]!r}: name the id of one that you were given"
-        )
-    return found[1], int(found[2], 16)
 
 
 def chat(body: ChatRequest, headers: dict[bytes, bytes]) -> CallerRequest:
@@ -85,6 +48,8 @@ def chat(body: ChatRequest, headers: dict[bytes, bytes]) -> CallerRequest:
         refuse("modalities", "answers are text: leave modalities out")
     if body.functions:
         refuse("functions", "functions became tools: use tools")
+    if body.logit_bias:
+        refuse("logit_bias", "models here cannot be told logit_bias: leave it out")
     tools = tuple(
         ClientTool(
             each.function.name, each.function.description or "", each.function.parameters or {}
@@ -105,15 +70,9 @@ def chat(body: ChatRequest, headers: dict[bytes, bytes]) -> CallerRequest:
 
 
 def responses(body: ResponseRequest, headers: dict[bytes, bytes]) -> CallerRequest:
-    if body.background:
-        refuse(
-            "background",
-            "a response is waited for: leave background out, and name a session to come back to it",
-        )
-    if body.conversation is not None:
-        refuse(
-            "conversation", "conversations are sessions: name one with the header X-Palyra-Session"
-        )
+    conversation = conversation_of(body)
+    if conversation and body.previous_response_id:
+        refuse("conversation", "a response goes on from another one, or in a conversation")
     for each in body.tools or ():
         if each.type != "function":
             refuse(
@@ -133,11 +92,23 @@ def responses(body: ResponseRequest, headers: dict[bytes, bytes]) -> CallerReque
         instructions=body.instructions or "",
         model=body.model,
         user=body.user or "",
+        background=bool(body.background),
+        conversation=named_conversation(conversation) if conversation else "",
         previous=named_response(body.previous_response_id)[0] if body.previous_response_id else "",
         offered=offered,
         wanted=_with(wanted, model_options.of_response(body)),
         names=model_options.RESPONSES_NAMES,
     )
+
+
+def conversation_of(body: ResponseRequest) -> str:
+    """The conversation that a response belongs to, if it names one."""
+    named = body.conversation
+    if isinstance(named, dict):
+        named = named.get("id")
+    if named is not None and not isinstance(named, str):
+        refuse("conversation", "name a conversation by its id")
+    return named or ""
 
 
 def _with(wanted: Wanted | None, options: CallOptions) -> Wanted | None:
@@ -147,7 +118,13 @@ def _with(wanted: Wanted | None, options: CallOptions) -> Wanted | None:
 
 
 def _asked(
-    read: "_Read", headers: dict[bytes, bytes], *, model: str, instructions: str = "", **more: Any
+    read: "_Read",
+    headers: dict[bytes, bytes],
+    *,
+    model: str,
+    instructions: str = "",
+    conversation: str = "",
+    **more: Any,
 ) -> CallerRequest:
     if not (read.text or read.files or read.results):
         raise InvalidInput(
@@ -157,11 +134,12 @@ def _asked(
     return CallerRequest(
         text="\n\n".join(read.text),
         instructions="\n\n".join(filter(None, (instructions, *read.instructions))),
-        earlier=tuple(read.earlier),
+        earlier=tuple(read.turns[: read.behind]),
+        new=tuple(read.turns[read.behind :]),
         files=tuple(read.files),
         results=read.results,
         model="" if model == AGENT else model,
-        session=_header(headers, SESSION),
+        session=conversation or _header(headers, SESSION),
         key=_header(headers, KEY),
         **more,
     )
@@ -179,59 +157,49 @@ def _header(headers: dict[bytes, bytes], name: bytes) -> str:
 
 
 class _Read:
-    """A conversation, sorted."""
+    """A conversation, sorted: all of its turns, and what is new of them."""
 
     def __init__(self) -> None:
         self.instructions: list[str] = []
-        self.earlier: list[Earlier] = []
+        self.turns: list[HistoryTurn] = []
         self.text: list[str] = []
         self.files: list[tuple[str, bytes | str]] = []
         self.results: dict[CallName, str] = {}
+        self.behind = 0
 
     @classmethod
     def of_chat(cls, messages: Sequence[ChatMessage]) -> "_Read":
         read = cls()
-        new = _behind([message.role == "assistant" for message in messages])
-        for at, message in enumerate(messages):
+        for message in messages:
+            text = text_of(message.content)
             match message.role:
                 case "system" | "developer":
-                    read.instructions.append(_text(message.content))
-                case "tool" if at >= new:
-                    read.results[_named_call(message.tool_call_id)] = _text(message.content)
-                case "user" if at >= new:
-                    read._new(message.content)
-                case role:
-                    called = [
-                        f"[calls {each.function.name} {each.function.arguments}]"
-                        for each in message.tool_calls or ()
-                    ]
-                    read._before(role, (_text(message.content), *called))
-        return read
+                    read.instructions.append(text)
+                case "assistant":
+                    calls = message.tool_calls or ()
+                    read._said(text, [(call.id, call.function) for call in calls])
+                case "tool":
+                    read._add("tool", message.content, message.tool_call_id)
+                case "user":
+                    read._add("user", message.content)
+        return read._sorted()
 
     @classmethod
     def of_items(cls, items: Sequence[ResponseItem]) -> "_Read":
         read = cls()
-        new = _behind(
-            [
-                item.type == "function_call"
-                or (item.type == "message" and item.role == "assistant")
-                for item in items
-            ]
-        )
-        for at, item in enumerate(items):
+        for item in items:
             match item.type:
                 case "message" if item.role in ("system", "developer"):
-                    read.instructions.append(_text(item.content))
-                case "message" if item.role == "user" and at >= new:
-                    read._new(item.content)
+                    read.instructions.append(text_of(item.content))
+                case "message" if item.role == "assistant":
+                    read._said(text_of(item.content), [])
                 case "message":
-                    read._before(item.role, (_text(item.content),))
+                    read._add("user", item.content)
                 case "function_call":
-                    read._before("assistant", (f"[calls {item.name} {item.arguments}]",))
-                case "function_call_output" if at >= new:
-                    read.results[_named_call(item.call_id)] = _text(item.output)
+                    called = FunctionCalled(name=item.name, arguments=item.arguments)
+                    read._said("", [(item.call_id, called)])
                 case "function_call_output":
-                    read._before("tool", (_text(item.output),))
+                    read._add("tool", item.output, item.call_id)
                 case "reasoning":
                     continue
                 case other:
@@ -239,69 +207,31 @@ class _Read:
                         f"an item of type {other[:40]!r} cannot be taken: send messages and results"
                         " of functions"
                     )
-        return read
+        return read._sorted()
 
-    def _before(self, role: Any, texts: Iterable[str]) -> None:
-        self.earlier.append(Earlier(role, "\n".join(filter(None, texts))))
+    def _add(self, role: Literal["user", "tool"], content: Content, call_id: str = "") -> None:
+        files = files_of(content)
+        self.turns.append(HistoryTurn(role, text_of(content), files=files, call_id=call_id))
 
-    def _new(self, content: Content) -> None:
-        text = _text(content)
-        if text:
-            self.text.append(text)
-        for part in content if isinstance(content, list) else ():
-            if part.type not in _TEXTS and part.type != "refusal":
-                self.files.append(_file(part, len(self.files) + 1))
+    def _said(self, text: str, calls: Sequence[tuple[str, FunctionCalled]]) -> None:
+        """Add the assistant's words and calls. What stands side by side is one turn."""
+        made = tuple(HistoryCall(call_id, each.name, each.arguments) for call_id, each in calls)
+        last = self.turns[-1] if self.turns else None
+        if last is None or last.role != "assistant":
+            self.turns.append(HistoryTurn("assistant", text, made))
+            return
+        joined = "\n\n".join(filter(None, (last.text, text)))
+        self.turns[-1] = HistoryTurn("assistant", joined, (*last.calls, *made))
 
-
-def _behind(spoken: Sequence[bool]) -> int:
-    """The place behind the last of the assistant's words."""
-    return max((at for at, each in enumerate(spoken) if each), default=-1) + 1
-
-
-def _text(content: Content) -> str:
-    """The words of a message; pictures of the past are named, not shown."""
-    if not isinstance(content, list):
-        return content or ""
-    return "\n".join(
-        filter(
-            None,
-            (
-                part.text or part.refusal if part.type in (*_TEXTS, "refusal") else ""
-                for part in content
-            ),
-        )
-    )
-
-
-def _file(part: ContentPart, number: int) -> tuple[str, bytes | str]:
-    match part.type:
-        case "image_url" | "input_image":
-            url = (
-                part.image_url.url if isinstance(part.image_url, ImageUrl) else part.image_url or ""
-            )
-            if _ADDRESS.match(url):
-                return f"image-{number}", url
-            return _data(url, f"image-{number}", "")
-        case "file" if part.file is not None:
-            return _data(part.file.file_data, f"file-{number}", part.file.filename)
-        case "input_file":
-            return _data(part.file_data, f"file-{number}", part.filename)
-    raise InvalidInput(
-        f"a part of type {part.type[:40]!r} cannot be taken: send text, images and files"
-    )
-
-
-def _data(url: str, stem: str, name: str) -> tuple[str, bytes]:
-    """A file from a data: URL."""
-    head, comma, encoded = url.partition(",")
-    media, _, coding = head.removeprefix("data:").partition(";")
-    if not head.startswith("data:") or not comma or coding.rpartition(";")[2] != "base64":
-        raise InvalidInput(
-            "files are sent along: give them as data:TYPE;base64,…, and images as that or by an"
-            " http(s) address"
-        )
-    try:
-        data = b64decode(encoded, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise InvalidInput(f"{name or stem} is not valid base64: {error}") from None
-    return name or f"{stem}.{_EXTENSIONS.get(media.lower(), 'bin')}", data
+    def _sorted(self) -> "_Read":
+        spoken = [at for at, turn in enumerate(self.turns) if turn.role == "assistant"]
+        self.behind = spoken[-1] + 1 if spoken else 0
+        for turn in self.turns[self.behind :]:
+            if turn.role == "tool":
+                self.results[named_call(turn.call_id)] = turn.text
+                continue
+            if turn.text:
+                self.text.append(turn.text)
+            for part in turn.files:
+                self.files.append(file(part, len(self.files) + 1))
+        return self

@@ -13,9 +13,10 @@ from palyra.api.watch import HEARTBEAT
 from palyra.core.call_options import NOTHING, CallOptions
 from palyra.core.events import ApprovalRequested
 from palyra.core.messages import Usage
-from palyra.features.openai_api import model_options, parse_request
+from palyra.features.openai_api import model_options, names, parse_request
+from palyra.features.openai_api.answers import Answering, HandedCall
 from palyra.features.openai_api.chat import question, where
-from palyra.features.openai_api.run_stream import Answering, HandedCall, begin, follow, whole
+from palyra.features.openai_api.run_stream import begin, follow, whole
 from palyra.features.openai_api.sessions import Callers
 from palyra.features.openai_api.wire_types import CachedTokens, ReasoningTokens, ResponseRequest
 from palyra.system.clock import Clock
@@ -35,7 +36,7 @@ class Response(Struct, frozen=True, kw_only=True):
     id: str
     created_at: int
     model: str
-    status: Literal["in_progress", "completed", "incomplete", "failed"]
+    status: Literal["in_progress", "completed", "incomplete", "failed", "cancelled"]
     output: list[_Item]
     previous_response_id: str | None
     instructions: str | None
@@ -52,6 +53,8 @@ class Response(Struct, frozen=True, kw_only=True):
     tool_choice: Any = "auto"
     tools: list[_Item] = []
     text: dict[str, Any] = field(default_factory=lambda: {"format": {"type": "text"}})
+    background: bool | None = None
+    conversation: dict[str, str] | None = None
     object: Literal["response"] = "response"
     palyra_session: str = ""
 
@@ -63,7 +66,11 @@ async def create(call: ApiCall[Nothing, ResponseRequest]) -> HttpResponse | Stre
         return StreamingResponse(
             SSE, _events(call, answering), HEARTBEAT, where(answering), left=leave, place=held
         )
-    await whole(call, answering, held)
+    if call.body.background:
+        # Its caller comes back for it.
+        held.__exit__()
+    else:
+        await whole(call, answering, held)
     response = _response(call, answering, call.services.get(Clock).now_ms() // 1000)
     answer = ok(response)
     answer.headers = where(answering)
@@ -80,6 +87,8 @@ class Wish(Struct, frozen=True, kw_only=True):
     tool_choice: Any = "auto"
     form: _Item = field(default_factory=lambda: {"type": "text"})
     options: CallOptions = NOTHING
+    background: bool | None = None
+    conversation: str = ""
 
 
 def function_tool(name: str, parameters: dict[str, Any] | None) -> _Item:
@@ -98,6 +107,8 @@ def _response(
         tool_choice=body.tool_choice or "auto",
         form=(body.text or {}).get("format") or {"type": "text"},
         options=model_options.of_response(body),
+        background=body.background,
+        conversation=parse_request.conversation_of(body),
     )
     return shown(wish, answering, created)
 
@@ -107,12 +118,15 @@ def shown(wish: Wish, answering: Answering, created: int) -> Response:
     cut_off = answering.finish in ("length", "content_filter")
     reason = "max_output_tokens" if answering.finish == "length" else "content_filter"
     error = answering.error
+    cancelled = error is not None and error.details.get("reason") == "cancelled"
     return Response(
-        id=parse_request.response_name(begun.run_id, begun.seq),
+        id=names.response_name(begun.run_id, begun.seq),
         created_at=created,
         model=answering.model or wish.model or parse_request.AGENT,
         status=(
-            "failed"
+            "cancelled"
+            if cancelled
+            else "failed"
             if error
             else "in_progress"
             if not answering.over
@@ -120,11 +134,15 @@ def shown(wish: Wish, answering: Answering, created: int) -> Response:
             if cut_off
             else "completed"
         ),
-        output=_output(answering) if answering.over else [],
+        output=output_of(answering) if answering.over else [],
         previous_response_id=wish.previous,
         instructions=wish.instructions,
         usage=_usage(answering.usage) if answering.over else None,
-        error={"code": "server_error", "message": error.message} if error else None,
+        error=(
+            {"code": "server_error", "message": error.message} if error and not cancelled else None
+        ),
+        background=wish.background,
+        conversation={"id": wish.conversation} if wish.conversation else None,
         incomplete_details={"reason": reason} if cut_off else None,
         tools=wish.tools,
         tool_choice=wish.tool_choice,
@@ -138,7 +156,8 @@ def shown(wish: Wish, answering: Answering, created: int) -> Response:
     )
 
 
-def _output(answering: Answering) -> list[_Item]:
+def output_of(answering: Answering) -> list[_Item]:
+    """Items of an answer."""
     items = []
     if answering.text:
         items.append(_message(answering, "".join(answering.text), "completed"))

@@ -1,12 +1,12 @@
 """Programs that ask as they would ask a model: with a conversation of their own, tools of their
 own, and no word for sessions.
 
-The rule: a caller who names a session talks in it, and only what is new counts; who names none gets
-one of its own, with what it remembers shown as that. Results of its tools find their run by
-themselves.
+The rule: a caller who names a session talks in it, and only what is new counts. Who names none goes
+on where the history that it sends was answered; what nobody here knows of it is shown as that.
+Results of its tools find their run by themselves.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from importlib.util import find_spec
@@ -20,10 +20,14 @@ from palyra.agent.message_inputs import Attaching
 from palyra.agent.sessions import Resolve, Sessions
 from palyra.agent.submit import InputOrigin, Submission, Submitted
 from palyra.core import ids, labels
-from palyra.core.errors import Conflict, InvalidInput, Unavailable
-from palyra.core.events import ClientTool, Earlier, Given, Wanted
+from palyra.core.errors import InvalidInput, Unavailable
+from palyra.core.events import ClientTool, Given, GivenTurn, Wanted
 from palyra.core.labels import Label
-from palyra.features.openai_api import client_tools
+from palyra.features.openai_api import client_tools, file_parts, history, places, rows
+from palyra.features.openai_api.history import History, HistoryTurn
+from palyra.features.openai_api.names import CallerRun, CallName
+from palyra.features.openai_api.places import AnswerPlace, SessionPlace, SessionPlaces, WentOn
+from palyra.features.openai_api.rows import AnsweredHistory
 from palyra.features.references.attachments import MOST
 from palyra.features.references.message_inputs import Enclosures
 from palyra.store import runs
@@ -37,19 +41,15 @@ from palyra.system.redactor import Redactor
 LONGEST_GIVEN = 1 << 20
 MOST_TOOLS = 128
 _LONGEST_KEY = 255
+# Longer histories would hold the event loop up.
+_INLINE = 4_096
 _SEEN = "(see what is attached)"
-
-
-class CallName(Struct, frozen=True):
-    """A call as its program knows it: with its run, so that a result finds it by its name alone."""
-
-    run_id: str
-    call_id: str
 
 
 class CallerRequest(Struct, frozen=True, kw_only=True):
     """`session`: the id or key of one; `user`: a name of the program's own that stands for one;
-    `previous`: the run to go on from.
+    `previous`: the run to go on from. `earlier` are the turns before the new ones; `new`, where it
+    matters, is all that came with the message, results too.
 
     A file that is no bytes is the address of an image. `results` are texts by call, of calls of one
     run. `key` makes asking again the same question.
@@ -57,7 +57,8 @@ class CallerRequest(Struct, frozen=True, kw_only=True):
 
     text: str = ""
     instructions: str = ""
-    earlier: tuple[Earlier, ...] = ()
+    earlier: tuple[HistoryTurn, ...] = ()
+    new: tuple[HistoryTurn, ...] = ()
     files: tuple[tuple[str, bytes | str], ...] = ()
     results: Mapping[CallName, str] = {}
     offered: tuple[ClientTool, ...] = ()
@@ -66,21 +67,11 @@ class CallerRequest(Struct, frozen=True, kw_only=True):
     session: str = ""
     user: str = ""
     previous: str = ""
+    # Nobody waits for the answer: it is fetched later.
+    background: bool = False
     key: str = ""
     # What the caller calls the options of its wish, where that is another word than ours.
     names: Mapping[str, str] = {}
-
-
-class CallerRun(Struct, frozen=True):
-    """The run that answers: watch its session from `seq`. `named`: somebody can come back to it, so
-    it outlives its caller. `keyed`: the same request finds it again.
-    """
-
-    session_id: str
-    run_id: str
-    seq: int
-    named: bool
-    keyed: bool = False
 
 
 class Callers:
@@ -97,6 +88,7 @@ class Callers:
         self._sessions = sessions
         self._enclosures = enclosures
         self._redactor = redactor
+        self._places = SessionPlaces(db, sessions)
 
     async def begin(
         self, principal: str, asked: CallerRequest, token: Token | None = None
@@ -109,26 +101,70 @@ class Callers:
         if asked.wanted is not None:
             self._gateway.check_options(asked.model, asked.wanted.options, asked.names)
             asked = msgspec.structs.replace(asked, wanted=await self._wish(asked.wanted))
+        said = await self._read(token, asked)
         if asked.results:
-            return await self._go_on(principal, asked)
+            return await self._go_on(principal, asked, said)
         submission_id = submission_of(principal, asked.key)
-        session_id = await self._session(token, asked, submission_id)
-        await client_tokens.check(self._db, token, {"session_id": session_id})
+        place = await self._place(token, asked, said, submission_id)
+        await client_tokens.check(self._db, token, {"session_id": place.session_id})
+        try:
+            return await self._say(principal, asked, said, place, submission_id)
+        except WentOn:
+            # Somebody else was faster: both histories are true, so this one gets a branch.
+            if place.after is None:
+                raise
+            place = await self._places.branch(principal, place.after, place.told)
+        return await self._say(principal, asked, said, place, submission_id)
+
+    async def _say(
+        self,
+        principal: str,
+        asked: CallerRequest,
+        said: History,
+        place: SessionPlace,
+        submission_id: str,
+    ) -> CallerRun:
+        session_id = place.session_id
         fresh, joined = await self._db.read(lambda tx: _state(tx, session_id, submission_id))
         if joined is not None:
             # It says something else instead of what its tools gave.
             return await self._join(
-                principal, asked, joined, lambda tx: client_tools.leave(tx, joined, asked.wanted)
+                principal,
+                asked,
+                said,
+                joined,
+                lambda tx: client_tools.leave(tx, joined, asked.wanted),
             )
-        said = InputOrigin(
-            given=await self._given(asked, fresh=fresh),
+        # Who names a session may have said it all there before.
+        unknown = place.told if fresh or not _named(asked) else ()
+        if any(turn.files for turn in unknown):
+            told, asked = await thread_pool.everyday.run(_with_files, unknown, asked)
+        else:
+            told, asked = _with_files(unknown, asked)
+        origin = InputOrigin(
+            given=_given(said, told),
             offered=await thread_pool.everyday.run(self._offered, asked) if asked.offered else (),
             wanted=asked.wanted,
+            also=partial(_note, asked=asked, said=said, after=place.after),
         )
-        submitted = await self._submit(principal, asked, session_id, submission_id, said)
+        submitted = await self._submit(principal, asked, session_id, submission_id, origin)
         return CallerRun(
-            session_id, submitted.run_id, submitted.seq, _named(asked), bool(asked.key)
+            session_id, submitted.run_id, submitted.seq, _lasting(asked), bool(asked.key)
         )
+
+    async def _read(self, token: Token, asked: CallerRequest) -> History:
+        """The caller's history without secrets. It may be a whole book: looking through it must not
+        hold everybody up.
+        """
+        new = asked.new or (HistoryTurn("user", asked.text),)
+        scope = (token.principal, token.device)
+        turns, behind = (*asked.earlier, *new), len(asked.earlier)
+        read = partial(
+            history.read, scope, turns, behind, asked.instructions, self._redactor.redact
+        )
+        files = sum(file_parts.size(part) for turn in turns for part in turn.files)
+        small = len(asked.instructions) + history.size(turns) + files <= _INLINE
+        return read() if small else await thread_pool.everyday.run(read)
 
     async def leave(self, principal: str, begun: CallerRun) -> None:
         """End a run that nobody can find again: the caller is gone."""
@@ -144,13 +180,14 @@ class Callers:
                 principal, begun.run_id, "no provider answered in the caller's time"
             )
 
-    async def _session(self, token: Token, asked: CallerRequest, submission_id: str) -> str:
+    async def _place(
+        self, token: Token, asked: CallerRequest, said: History, submission_id: str
+    ) -> SessionPlace:
         principal = token.principal
 
-        async def resolve(wanted: Resolve) -> str:
-            return (
-                await self._sessions.resolve(principal, client_tokens.resolved(token, wanted))
-            ).session_id
+        async def resolve(wanted: Resolve) -> SessionPlace:
+            session = await self._sessions.resolve(principal, client_tokens.resolved(token, wanted))
+            return SessionPlace(session.session_id, said.turns[: said.behind])
 
         known = (
             await self._db.read(lambda tx: runs.find_submission(tx, submission_id))
@@ -170,19 +207,27 @@ class Callers:
         if asked.user:
             return await resolve(Resolve(key=f"openai:{asked.user}"))
         if known is not None:
-            return (await self._gateway.run(principal, known.run_id)).session_id
-        return await resolve(Resolve())
+            return await self._places.again(principal, known, said)
+        return await self._places.of(token, said) or await resolve(Resolve())
 
-    async def _after(self, principal: str, run_id: str) -> str:
+    async def _after(self, principal: str, run_id: str) -> SessionPlace:
         """The session of a run; a branch of it at the run's end, if it went on from there
         already.
         """
-        run, last = await self._db.read(
-            lambda tx: (runs.get(tx, run_id, principal), runs.last_of(tx, run_id))
+        run, last, end, rests = await self._db.read(
+            lambda tx: (
+                found := runs.get(tx, run_id, principal),
+                runs.last_of(tx, run_id),
+                rows.end_of(tx, run_id),
+                rows.rests(tx, found.session_id),
+            )
         )
+        if rests:
+            await self._places.bring_back(principal, run.session_id)
+        after = AnswerPlace(run.session_id, run_id, end if last is None else last)
         if last is None:
-            return run.session_id
-        return (await self._sessions.branch(principal, run.session_id, last, "")).session_id
+            return SessionPlace(run.session_id, after=after if run.ended_ms else None)
+        return await self._places.branch(principal, after)
 
     async def _submit(
         self,
@@ -226,20 +271,6 @@ class Callers:
         named = [(name, next(coming)[0] if isinstance(data, str) else data) for name, data in files]
         return labels.join([label for _, label in found]), named
 
-    async def _given(self, asked: CallerRequest, *, fresh: bool) -> Given | None:
-        earlier = asked.earlier if fresh else ()
-        if not asked.instructions and not earlier:
-            return None
-        # It may be a whole book: looking through it must not hold everybody up.
-        return await thread_pool.everyday.run(self._clean, asked.instructions, earlier)
-
-    def _clean(self, instructions: str, earlier: tuple[Earlier, ...]) -> Given:
-        redact = self._redactor.redact
-        return Given(
-            instructions=redact(instructions),
-            earlier=tuple(Earlier(each.role, redact(each.text)) for each in earlier),
-        )
-
     def _offered(self, asked: CallerRequest) -> tuple[ClientTool, ...]:
         redact, redact_json = self._redactor.redact, self._redactor.redact_json
         return tuple(
@@ -259,7 +290,7 @@ class Callers:
         await answer_format.check(wanted)
         return wanted
 
-    async def _go_on(self, principal: str, asked: CallerRequest) -> CallerRun:
+    async def _go_on(self, principal: str, asked: CallerRequest, said: History) -> CallerRun:
         run_id = next(iter(asked.results)).run_id
         results = {
             name.call_id: await self._redactor.redacted(text)
@@ -273,13 +304,25 @@ class Callers:
             wanted=asked.wanted,
         )
         if not asked.text.strip() and not asked.files:
-            taken = await self._db.write(bring)
-            return CallerRun(taken.run.session_id, run_id, taken.seq, _named(asked))
+
+            def take(tx: Tx) -> client_tools.ToolResultsPosition:
+                taken = bring(tx)
+                if not _named(asked):
+                    rows.remember(tx, _answered(said, run_id, taken.seq, taken.run.session_id))
+                return taken
+
+            taken = await self._db.write(take)
+            return CallerRun(taken.run.session_id, run_id, taken.seq, _lasting(asked))
         run = await self._gateway.run(principal, run_id)
-        return await self._join(principal, asked, run, bring)
+        return await self._join(principal, asked, said, run, bring)
 
     async def _join(
-        self, principal: str, asked: CallerRequest, run: RunRow, go_on: Callable[[Tx], object]
+        self,
+        principal: str,
+        asked: CallerRequest,
+        said: History,
+        run: RunRow,
+        go_on: Callable[[Tx], object],
     ) -> CallerRun:
         """Join the message to the run that waits, and set it to work: in one step, or not at
         all.
@@ -287,18 +330,19 @@ class Callers:
 
         def also(tx: Tx, submitted: Submitted) -> None:
             if submitted.run_id != run.run_id:
-                raise Conflict(
+                raise WentOn(
                     f"run {run.run_id} does not wait any more: send the message alone",
                     run_id=run.run_id,
                 )
             go_on(tx)
+            _note(tx, submitted, asked=asked, said=said, after=None)
 
-        said = InputOrigin(given=await self._given(asked, fresh=False), also=also)
+        origin = InputOrigin(given=_given(said, ()), also=also)
         submission_id = submission_of(principal, asked.key)
         submitted = await self._submit(
-            principal, asked, run.session_id, submission_id, said, "steer"
+            principal, asked, run.session_id, submission_id, origin, "steer"
         )
-        return CallerRun(run.session_id, run.run_id, submitted.seq, _named(asked))
+        return CallerRun(run.session_id, run.run_id, submitted.seq, _lasting(asked))
 
 
 def submission_of(principal: str, key: str) -> str:
@@ -309,8 +353,50 @@ def submission_of(principal: str, key: str) -> str:
     return ids.make(int.from_bytes(digest[:6], "big"), digest[6:16])
 
 
+def _with_files(
+    told: Sequence[HistoryTurn], asked: CallerRequest
+) -> tuple[tuple[GivenTurn, ...], CallerRequest]:
+    """Turns that nobody here knows, and the request with the newest of their files."""
+    if history.size(told) > LONGEST_GIVEN:
+        raise InvalidInput(
+            f"earlier messages that are not known here may have {LONGEST_GIVEN} characters"
+            " together: send fewer of them",
+            limit=LONGEST_GIVEN,
+        )
+    files, notes = file_parts.of_past([turn.files for turn in told], MOST - len(asked.files))
+    if files:
+        asked = msgspec.structs.replace(asked, files=(*asked.files, *files))
+    return history.told(told, notes), asked
+
+
+def _given(said: History, told: tuple[GivenTurn, ...]) -> Given | None:
+    if not said.instructions and not told:
+        return None
+    return Given(instructions=said.instructions, turns=told)
+
+
+def _answered(said: History, run_id: str, seq: int, session_id: str) -> AnsweredHistory:
+    return AnsweredHistory(said.digest, run_id, seq, session_id, said.instructed)
+
+
+def _note(
+    tx: Tx, submitted: Submitted, *, asked: CallerRequest, said: History, after: AnswerPlace | None
+) -> None:
+    """Note which run answers a history, in the step that takes its message in."""
+    if after is not None:
+        places.check(tx, after, submitted.run_id)
+    if not _named(asked):
+        answered = _answered(said, submitted.run_id, submitted.seq, submitted.session_id)
+        rows.remember(tx, answered)
+
+
 def _named(asked: CallerRequest) -> bool:
     return bool(asked.session or asked.user or asked.previous)
+
+
+def _lasting(asked: CallerRequest) -> bool:
+    """Return whether somebody can come back to the run, so that it outlives its caller."""
+    return _named(asked) or asked.background
 
 
 def _state(tx: Tx, session_id: str, submission_id: str) -> tuple[bool, RunRow | None]:
@@ -338,15 +424,11 @@ def _check(asked: CallerRequest) -> None:
         raise InvalidInput(
             "these results belong to calls of different answers: bring those of the last one"
         )
-    given = (
-        len(asked.instructions)
-        + sum(len(each.text) for each in asked.earlier)
-        + sum(len(str(each)) for each in asked.offered)
-    )
+    given = len(asked.instructions) + sum(len(str(each)) for each in asked.offered)
     given += len(str(asked.wanted.schema)) if asked.wanted else 0
     if given > LONGEST_GIVEN:
         raise InvalidInput(
-            f"instructions, earlier messages, tools and schemas may have {LONGEST_GIVEN} characters"
-            " together: name a session with X-Palyra-Session, then only what is new is sent",
+            f"instructions, tools and schemas may have {LONGEST_GIVEN} characters together: shorten"
+            " them",
             limit=LONGEST_GIVEN,
         )

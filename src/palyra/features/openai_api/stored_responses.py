@@ -2,12 +2,12 @@
 stood when it was asked for.
 """
 
-from collections.abc import Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
 
 from palyra.agent import client_tokens
+from palyra.agent.gateway import Gateway
 from palyra.agent.sessions import Sessions
 from palyra.api.calls import ApiCall, HttpResponse, Input, Nothing, ok
 from palyra.core.errors import Conflict, NotFound
@@ -15,16 +15,14 @@ from palyra.core.events import (
     AnyEvent,
     InputReceived,
     RunAccepted,
-    RunResumed,
-    RunStarted,
     ToolFinished,
     Wanted,
 )
 from palyra.core.messages import ANY_CALL
-from palyra.features.openai_api.parse_request import call_name, named_response
-from palyra.features.openai_api.responses import Wish, function_tool, shown
-from palyra.features.openai_api.run_stream import Answering
-from palyra.features.openai_api.sessions import CallerRun
+from palyra.features.openai_api import rows
+from palyra.features.openai_api.answers import Answering, asking, wanted_by
+from palyra.features.openai_api.names import CallerRun, call_name, named_response
+from palyra.features.openai_api.responses import Response, Wish, function_tool, shown
 from palyra.store import runs, sessions
 from palyra.store.database import Database, Tx
 from palyra.store.runs import RunRow
@@ -37,7 +35,7 @@ class Deleted(Struct, frozen=True, kw_only=True):
 
 
 class ItemsQuery(Input, frozen=True, kw_only=True):
-    """A response has few: all of them are one page."""
+    """A page of items. A response has few: all of its are one page."""
 
     order: Literal["asc", "desc"] = "desc"
     limit: int = 100
@@ -63,7 +61,20 @@ class _Kept(Struct, frozen=True):
 
 
 async def get(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
+    return ok(_shown(await _find(call)))
+
+
+async def cancel(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
+    """Cancel the run that is working on a response. One that has ended stays as it is."""
     kept = await _find(call)
+    if not kept.run.ended_ms:
+        gateway = call.services.get(Gateway)
+        await gateway.cancel(call.principal, kept.run.run_id, "the program cancelled its response")
+        kept = await _find(call)
+    return ok(_shown(kept))
+
+
+def _shown(kept: _Kept) -> Response:
     wanted = kept.wanted or Wanted()
     begun = CallerRun(kept.run.session_id, kept.run.run_id, kept.seq, named=True)
     answering = Answering(begun, formed=wanted.form != "text")
@@ -79,15 +90,16 @@ async def get(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
         form=_form(wanted),
         options=wanted.options,
     )
-    return ok(shown(wish, answering, kept.run.created_ms // 1000))
+    return shown(wish, answering, kept.run.created_ms // 1000)
 
 
 async def input_items(call: ApiCall[ItemsQuery, Nothing]) -> HttpResponse:
     kept = await _find(call)
+    begun = CallerRun(kept.run.session_id, kept.run.run_id, kept.seq, named=True)
     items = [
         item
-        for number, event in enumerate(_asked(kept.events))
-        if (item := _item(kept, number, event))
+        for number, event in enumerate(asking(kept.events))
+        if (item := brought_item(begun, number, event))
     ]
     if call.query.order == "desc":
         items.reverse()
@@ -123,7 +135,8 @@ async def _find(call: ApiCall[Any, Any]) -> _Kept:
     def read(tx: Tx) -> _Kept | None:
         client_tokens.check_run(tx, call.token, run_id)
         run = runs.get(tx, run_id, call.principal)
-        if sessions.get(tx, run.session_id, call.principal).archived:
+        session = sessions.get(tx, run.session_id, call.principal)
+        if session.archived and not rows.rests(tx, session.session_id):
             return None
         entries = runs.numbered(tx, run_id)
         accepted = next((event for _, event in entries if isinstance(event, RunAccepted)), None)
@@ -131,8 +144,7 @@ async def _find(call: ApiCall[Any, Any]) -> _Kept:
         begins = since and isinstance(since[0], RunAccepted | InputReceived | ToolFinished)
         if accepted is None or not begins:
             return None
-        resumed = next((event for event in _asked(since) if isinstance(event, RunResumed)), None)
-        wanted = resumed.wanted if resumed else accepted.wanted
+        wanted = wanted_by(accepted, since)
         return _Kept(
             run,
             seq,
@@ -149,20 +161,9 @@ async def _find(call: ApiCall[Any, Any]) -> _Kept:
     return kept
 
 
-def _asked(events: Sequence[AnyEvent]) -> list[AnyEvent]:
-    """Return what was done in the step that asked for the response."""
-    found: list[AnyEvent] = []
-    for event in events:
-        if not isinstance(
-            event, RunAccepted | InputReceived | ToolFinished | RunStarted | RunResumed
-        ):
-            break
-        found.append(event)
-    return found
-
-
-def _item(kept: _Kept, number: int, event: AnyEvent) -> dict[str, Any] | None:
-    item_id = f"{kept.run.run_id}{kept.seq:x}_{number}"
+def brought_item(begun: CallerRun, number: int, event: AnyEvent) -> dict[str, Any] | None:
+    """What a request brought, as an item; None for what is none."""
+    item_id = f"{begun.run_id}{begun.seq:x}_{number}"
     match event:
         case InputReceived(text=text, attachments=attachments):
             files = [{"type": "input_file", "filename": each.name} for each in attachments]
@@ -176,7 +177,7 @@ def _item(kept: _Kept, number: int, event: AnyEvent) -> dict[str, Any] | None:
             }
         case ToolFinished(call_id=call_id, text=text):
             output = {
-                "call_id": call_name(kept.run.run_id, call_id),
+                "call_id": call_name(begun.run_id, call_id),
                 "output": text,
                 "status": "completed",
             }

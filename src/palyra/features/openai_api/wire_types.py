@@ -72,13 +72,10 @@ class StreamOptions(OpenAIInput, frozen=True, kw_only=True):
     include_usage: bool = False
 
 
-Penalty = Annotated[float, Meta(ge=-2, le=2)] | None
-
-
 class ChatRequest(OpenAIInput, frozen=True, kw_only=True):
     """Fields that change the answer. `temperature` and its like go to the model."""
 
-    messages: Annotated[list[ChatMessage], Meta(min_length=1, max_length=2_000)]
+    messages: Annotated[list[ChatMessage], Meta(min_length=1, max_length=20_000)]
     model: Short = ""
     stream: bool | None = False
     stream_options: StreamOptions | None = None
@@ -98,8 +95,10 @@ class ChatRequest(OpenAIInput, frozen=True, kw_only=True):
     stop: str | list[str] | None = None
     seed: int | None = None
     service_tier: Short | None = None
-    frequency_penalty: Penalty = None
-    presence_penalty: Penalty = None
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
+    verbosity: Short | None = None
+    parallel_tool_calls: bool | None = None
     logit_bias: dict[str, float] | None = None
 
 
@@ -124,10 +123,12 @@ class ResponseTool(OpenAIInput, frozen=True, kw_only=True):
 
 class Reasoning(OpenAIInput, frozen=True, kw_only=True):
     effort: Short | None = None
+    summary: Any = None
+    generate_summary: Any = None
 
 
 class ResponseRequest(OpenAIInput, frozen=True, kw_only=True):
-    input: Words | Annotated[list[ResponseItem], Meta(min_length=1, max_length=2_000)]
+    input: Words | Annotated[list[ResponseItem], Meta(min_length=1, max_length=20_000)]
     model: Short = ""
     instructions: Words | None = None
     previous_response_id: Short | None = None
@@ -143,11 +144,18 @@ class ResponseRequest(OpenAIInput, frozen=True, kw_only=True):
     top_p: float | None = None
     max_output_tokens: int | None = None
     service_tier: Short | None = None
+    parallel_tool_calls: bool | None = None
+    include: list[str] | None = None
+
+
+class ConversationRequest(OpenAIInput, frozen=True, kw_only=True):
+    items: list[Any] | None = None
 
 
 class EmbeddingRequest(OpenAIInput, frozen=True, kw_only=True):
-    input: str | Annotated[list[str], Meta(min_length=1, max_length=256)]
+    input: str | Annotated[list[str | int | list[int]], Meta(min_length=1, max_length=8_192)]
     model: Short = ""
+    user: Short | None = None
     encoding_format: Literal["float", "base64"] = "float"
     dimensions: int | None = None
 

@@ -190,6 +190,15 @@ class JournalSection(Section, frozen=True, kw_only=True):
 
 
 class RetentionSection(Section, frozen=True, kw_only=True):
+    unnamed_archived_after_hours: Annotated[
+        int,
+        says(
+            "hours without use after which a session that a program did not name is archived"
+            " (/v1/chat/completions); 0: never",
+            least=0,
+            most=876_000,
+        ),
+    ] = 24
     sessions_after_days: Annotated[
         int,
         says(

@@ -16,6 +16,7 @@ from palyra.features.health.watchdog import Healing
 from palyra.features.learning.model import LearningSettings, Threshold, Thresholds
 from palyra.features.mcp.settings import McpServers
 from palyra.features.memory.service import MemorySettings
+from palyra.features.openai_api.idle_sessions import CallerSettings
 from palyra.features.proof.service import ProofSettings
 from palyra.features.retention.service import RetentionSettings
 from palyra.features.telemetry.exporter import TelemetrySettings
@@ -95,6 +96,7 @@ def of_features(loaded: Loaded, chosen: ChosenModels, env: Mapping[str, str]) ->
             days.sessions_after_days, days.unused_files_after_days, days.chat_messages_after_days
         )
     )
+    found.add(CallerSettings(days.unnamed_archived_after_hours))
     found.add(backup_settings.settings(given))
     found.add(_telemetry(given, env))
     found.add(CertificateSettings(OwnFiles(tls.cert, tls.key) if tls.cert else None))
