@@ -180,7 +180,7 @@ FIGURES = (
 def rows(honest: list[Result], attacked: dict[Scope, list[Result]]) -> list[tuple[str, ...]]:
     """The figures of each half."""
     found = []
-    for half in ("blind", "tuning", "fresh", "unseen", "held", "company"):
+    for half in ("blind", "tuning", "fresh", "unseen", "held", "company", "last"):
         own = [each for each in honest if each.task.half == half]
         free = sum(not each.questions for each in own)
         asked = sum(len(each.questions) for each in own)
