@@ -135,14 +135,14 @@ _CHANGES = _set(
     " close open assign put insert import make react subscribe unsubscribe approve grant"
     " revoke reset commit push deploy trash wire log freeze stop start new complete respond rename"
     " reply comment tweet kick ban dm purge wipe erase destroy terminate suspend block lock"
-    " disable enable refund withdraw drop discard empty"
+    " disable enable refund withdraw drop discard empty unlock disarm"
 )
 # What is done, and what it is done to.
 _HIGH = _set(
     "send share pay transfer delete remove post publish invite reply forward grant revoke"
     " order buy cancel run execute upload push merge deploy tweet kick ban reset"
     " subscribe unsubscribe message email dm comment deactivate trash wire purge wipe erase destroy"
-    " terminate suspend freeze refund withdraw drop discard empty"
+    " terminate suspend freeze refund withdraw drop discard empty unlock disarm"
 )
 _HIGH_THINGS = _set(
     "money payment transaction password passwords credential credentials token tokens"

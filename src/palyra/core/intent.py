@@ -124,10 +124,15 @@ _MOST_ORDERS = 200
 
 _LIGHT = "light"
 _TALK = frozenset({"channel", "message", "chat", "room", "thread"})
+_PEOPLE = _set(
+    "user users member members person people attendee attendees participant participants guest"
+    " guests collaborator collaborators channel team group email recipient recipients invitee"
+)
 _REQUESTS = frozenset({"request", "requests"})
 # Before these a word in -ing is an order: "by sending", "would you mind sending".
 _BEFORE_ING = frozenset({"by", "mind", "about", "consider", "start", "try"})
 _ENGLISH = _set("the an and of with please for from into this that it is his her if at")
+_OFTEN_ENGLISH = _set("a on in my to me as by i")
 _NEVER = DETERMINERS | PRONOUNS | QUESTIONS | LEADING | TO_ME
 # Words of names that say nothing of what a tool is about.
 _NO_NOUNS = _set(
@@ -142,7 +147,8 @@ _JOINING = frozenset({",", "and", "und", "y", "et", "e", "en", "a", "i", "и"})
 class Order(Struct, frozen=True):
     """`things`: what it is done to, as far as the words are known; none: it may be anything.
     `named`: so many names and addresses stand with it. `loose`: what it is done to stands elsewhere
-    in the message. `words`: those that stand with it.
+    in the message. `words`: those that stand with it; `about`: those among which a tool's nouns are
+    looked for.
     """
 
     verb: str
@@ -152,6 +158,7 @@ class Order(Struct, frozen=True):
     things: frozenset[str] = frozenset()
     loose: bool = False
     words: frozenset[str] = frozenset()
+    about: frozenset[str] = frozenset()
 
 
 def _stands_for(found: re.Match[str]) -> str:
@@ -225,7 +232,7 @@ def orders(said: str) -> tuple[Order, ...]:
         written = _WORD.findall(_PHRASE.sub(" ", sentence))
         listed = [each.casefold() for each in written]
         # "a" is a Czech "and".
-        english = not _ENGLISH.isdisjoint(listed)
+        english = _is_english(sentence, listed)
         for number, word in enumerate(listed):
             first = before in ("", ",", "¿", "¡")
             asks = asks or (number <= 1 and first and word in QUESTIONS)
@@ -261,6 +268,12 @@ def orders(said: str) -> tuple[Order, ...]:
         if len(found) > _MOST_ORDERS:
             break
     return tuple(found[:_MOST_ORDERS])
+
+
+def _is_english(sentence: str, words: Sequence[str]) -> bool:
+    if not _ENGLISH.isdisjoint(words):
+        return True
+    return sentence.isascii() and len(_OFTEN_ENGLISH.intersection(words)) > 1
 
 
 def _itself(word: str) -> frozenset[str]:
@@ -311,8 +324,13 @@ def _made(part: _Part, before: _Part, things: frozenset[str], everything: Sequen
         not MANY.isdisjoint(everything) and not PRONOUNS.isdisjoint(part.words)
     ):
         many = MOST_CALLS
-    near = frozenset(stem for word in words for stem in _stems(word))
-    return Order(part.verb, part.classes, many, part.named, named, loose, near)
+    near = _with_stems(part.words)
+    wide = near if words is part.words else _with_stems(words)
+    return Order(part.verb, part.classes, many, part.named, named, loose, near, wide)
+
+
+def _with_stems(words: Iterable[str]) -> frozenset[str]:
+    return frozenset(stem for word in words for stem in _stems(word))
 
 
 def _inside(sentence: str) -> list[Order]:
@@ -349,6 +367,8 @@ def classes(tool: str) -> frozenset[str]:
     found = frozenset[str]()
     if verbs and (verbs[0] in (named[0], named[-1]) or not _unlisted(own)):
         found = _TOOL_WORDS.get(verbs[0], ORDERS.get(verbs[0], frozenset()))
+        if verbs[0] == "add" and _PEOPLE.isdisjoint(pieces):
+            found -= {"share"}
     # What is said to a channel is said to people, and put up there.
     talks = not _TALK.isdisjoint(pieces) and not found.isdisjoint({"send", "post"})
     return found | _selves((*own, *verbs[:1])) | ({"send", "post"} if talks else frozenset())
@@ -407,7 +427,7 @@ def fits(order: Order, tool: str, arguments: Sequence[str] = ()) -> bool:
     about = things(tool)
     if not does.isdisjoint(_PLAIN) or not about.isdisjoint(order.things):
         return True
-    if not nouns.isdisjoint(order.words):
+    if not nouns.isdisjoint(order.about):
         return True
     return not about and (order.loose or not order.things)
 
