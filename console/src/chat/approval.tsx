@@ -54,9 +54,17 @@ export function covers(subject: Subject): string {
     case "command": return `exactly this command`;
     case "host": return `the site ${subject.value}`;
     case "recipient": return `messages to ${subject.value}`;
-    case "arguments": return `${toolWords(subject.tool)} with ${(subject.value ?? "").split("\n").join(", ")}`;
+    case "arguments": return `${toolWords(subject.tool)} with ${(subject.value ?? "").split("\n").map(limitWords).join(", ")}`;
     default: return `every ${subject.tool} call`;
   }
+}
+
+/** One line of what a wider approval binds. */
+function limitWords(line: string): string {
+  const [, calls, period] = /^calls<=(\d+)\/(\w+)$/.exec(line) ?? [];
+  if (calls) return `at most ${calls} more ${calls === "1" ? "call" : "calls"} this ${period}`;
+  const [, role, where] = /^([a-z]+)~(trusted|source)$/.exec(line) ?? [];
+  return role ? `any ${role} ${where === "trusted" ? "known to you or a trusted source" : "found there"}` : line;
 }
 
 /** Exactly what would run, or ran, with its length and digest where only a part is shown. */

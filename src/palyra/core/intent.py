@@ -6,6 +6,7 @@ anybody. An order is about what its own part of the sentence names: "find a hote
 does not ask for the hotel.
 """
 
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -122,7 +123,7 @@ _HEAD, _TAIL = 3_000, 1_000
 _MOST_ORDERS = 200
 
 
-_LIGHT = "light"
+LIGHT = "light"
 _TALK = frozenset({"channel", "message", "chat", "room", "thread"})
 _PEOPLE = _set(
     "user users member members person people attendee attendees participant participants guest"
@@ -323,10 +324,19 @@ def _made(part: _Part, before: _Part, things: frozenset[str], everything: Sequen
     if not MANY.isdisjoint(counted) or (
         not MANY.isdisjoint(everything) and not PRONOUNS.isdisjoint(part.words)
     ):
-        many = MOST_CALLS
+        many = _exactly(part.words) or MOST_CALLS
     near = _with_stems(part.words)
     wide = near if words is part.words else _with_stems(words)
     return Order(part.verb, part.classes, many, part.named, named, loose, near, wide)
+
+
+def _exactly(words: Sequence[str]) -> int:
+    """How many "these 12" are; 0 if no number stands behind such a word."""
+    for word, after in itertools.pairwise(words):
+        number = _NUMBERS.get(after) or (int(after) if after.isdecimal() and len(after) < 3 else 0)
+        if word in MANY and 1 < number <= MOST_CALLS:
+            return number
+    return 0
 
 
 def _with_stems(words: Iterable[str]) -> frozenset[str]:
@@ -423,7 +433,7 @@ def fits(order: Order, tool: str, arguments: Sequence[str] = ()) -> bool:
     does = classes(tool) & order.classes
     nouns = _nouns(tool, tuple(arguments))
     if not does:
-        return _LIGHT in order.classes and not nouns.isdisjoint(order.words)
+        return LIGHT in order.classes and not nouns.isdisjoint(order.words)
     about = things(tool)
     if not does.isdisjoint(_PLAIN) or not about.isdisjoint(order.things):
         return True
