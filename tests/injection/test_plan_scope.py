@@ -106,7 +106,7 @@ def test_a_plan_scope_says_what_it_is_and_only_a_plan_has_one() -> None:
     item = ArgumentOrigin("id", "target", "untrusted", ("m3",), ("mcp:mail #9, item 3",))
     planned = CallValues(arguments=(item,), declared=True, same_source=True, planned=12)
     limits = call_values.bound_to_plan(planned)
-    words = "any target found there, at most 11 more calls this session"
+    words = "any target found there, at most 11 calls in this session"
     assert sorted(call_values.limits_in_words(limits).split(", ")) == sorted(words.split(", "))
     for other in (
         CallValues(arguments=(item,), declared=True, same_source=True, planned=1),

@@ -158,8 +158,9 @@ def limits_in_words(limits: str) -> str:
         found = rate(line)
         if found is not None:
             often = next((name for name, ms in _PERIODS.items() if ms == found.period_ms), "")
-            more = "more call" if found.calls == 1 else "more calls"
-            said.append(f"at most {found.calls} {more} this {often}")
+            calls = "call" if found.calls == 1 else "calls"
+            when = {"session": "in this session", "hour": "an hour"}.get(often, f"a {often}")
+            said.append(f"at most {found.calls} {calls} {when}")
         elif mark and "=" not in role:
             whom = "known to you or a trusted source" if line.endswith(_TRUSTED) else "found there"
             said.append(f"any {role} {whom}")
