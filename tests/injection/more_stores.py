@@ -244,7 +244,7 @@ WORDS = {
     "a file that commands print, that is found or listed": "shown_by_a_command found listed",
     "`@file`, `@folder`, `@diff`, `@staged`": "named named_folder named_diff named_staged",
     "an attachment with the same bytes": "attached",
-    "a file that was written anew, and put back by undo or rewind": "put_back",
+    "a file that was rewritten, and put back by undo or rewind": "put_back",
     "a large result, read by pages after a reset": "paged",
     "memory, accepted by a person: found, recalled, `@memory`": "remembered recalled named_memory",
     "memory, exported and imported": "memories_taken_along",

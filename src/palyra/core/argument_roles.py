@@ -90,7 +90,7 @@ _NAMES: tuple[tuple[Role, str], ...] = (
         " invitee invitees user users username usernames channel channels member members phone"
         " contact contacts guest guests audience person people receiver destinations share sender"
         " assignee assignees reviewer reviewers collaborator collaborators group who handle"
-        " chat conversation room_id",
+        " chat conversation agent owner manager employee customer client",
     ),
     ("url", "url urls uri link links href webhook endpoint callback website page site remote"),
     ("host", "host hosts hostname domain server ip"),

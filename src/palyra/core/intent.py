@@ -121,8 +121,6 @@ _SPLIT = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 # Of a long message the beginning and the end are read: what lies between was mostly pasted.
 _HEAD, _TAIL = 3_000, 1_000
 _MOST_ORDERS = 200
-
-
 LIGHT = "light"
 _TALK = frozenset({"channel", "message", "chat", "room", "thread"})
 _PEOPLE = _set(
@@ -381,6 +379,7 @@ def classes(tool: str) -> frozenset[str]:
             found -= {"share"}
     # What is said to a channel is said to people, and put up there.
     talks = not _TALK.isdisjoint(pieces) and not found.isdisjoint({"send", "post"})
+    found -= {LIGHT}
     return found | _selves((*own, *verbs[:1])) | ({"send", "post"} if talks else frozenset())
 
 
@@ -389,10 +388,8 @@ def _selves(verbs: Iterable[str]) -> frozenset[str]:
 
 
 def _unlisted(own: Sequence[str]) -> bool:
-    """Return whether a tool's first or last word is a verb that no table lists, as far as its place
-    shows: a noun at the end says what is done to.
-    """
-    return bool(own) and all(each not in _TOOL_WORDS and each not in ORDERS for each in own[:1])
+    """Return whether a tool's first word may be a verb that no table lists."""
+    return bool(own) and own[0] not in _TOOL_WORDS and own[0] not in ORDERS
 
 
 @lru_cache(maxsize=1024)
@@ -439,7 +436,10 @@ def fits(order: Order, tool: str, arguments: Sequence[str] = ()) -> bool:
         return True
     if not nouns.isdisjoint(order.about):
         return True
-    return not about and (order.loose or not order.things)
+    # A thing that no list has must be named, unless the very verb is.
+    itself = any(each.startswith("=") for each in does)
+    fitting_noun = itself or not _nouns(tool, ())
+    return not about and fitting_noun and (order.loose or not order.things)
 
 
 @lru_cache(maxsize=1024)
