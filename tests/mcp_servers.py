@@ -208,6 +208,15 @@ def serve(on_call: Callable[[dict[str, Any]], None], *tools: dict[str, Any]) -> 
                 on_call(request)
 
 
+def bank() -> None:
+    """An honest server that moves money."""
+    money = {"recipient": {"type": "string"}, "amount": {"type": "number"}}
+    serve(
+        lambda request: answer(request, content=text("paid")),
+        tool("send_money", "Send money.", properties=money, required=["recipient", "amount"]),
+    )
+
+
 def nonsense() -> None:
     def on_call(request: dict[str, Any]) -> None:
         for rubbish in (
@@ -453,5 +462,7 @@ HOSTILE = (
 if __name__ == "__main__":
     if sys.argv[1] == "honest":
         honest(Path.cwd()).run("stdio")
+    elif sys.argv[1] == "bank":
+        bank()
     else:
         {kind.__name__: kind for kind in HOSTILE}[sys.argv[2]]()

@@ -11,6 +11,7 @@ from palyra.core.tools import ToolResult
 from palyra.features.mcp.accepted_tools import Declared, McpTool, declared, proposed_use
 from palyra.features.mcp.session import Progress
 from palyra.features.mcp.settings import ServerConfig
+from tests.injection import company
 from tests.material import ROOT
 
 # A tool: what it is called with, each argument with its type; `-` in front says that it only reads.
@@ -136,9 +137,9 @@ reserve_restaurant restaurant start_time
 reserve_car_rental company start_time end_time
 """
 # Whose tools do not say in an annotation that they only read.
-_SAY_NOTHING = ("suite", "banking", "slack", "booking")
+_SAY_NOTHING = ("suite", "banking", "slack", "booking", *company.SAY_NOTHING)
 # Where strangers can write.
-_HERE = "{here}"
+_HERE = company.HERE
 _WORLD: dict[str, Any] = {
     "mail": [
         {
@@ -271,6 +272,7 @@ _WORLD: dict[str, Any] = {
         {"company": "SpeedyRentals", "price": 20, "review": f"Fast. {_HERE}"},
         {"company": "CityDrive", "price": 30},
     ],
+    **company.WORLD,
 }
 SERVERS = tuple(_WORLD)
 
@@ -292,7 +294,7 @@ class Office:
         return found
 
     def answer(self, server: str, tool: Declared) -> str:
-        if not (tool.read_only or tool.name.startswith(_READING)):
+        if tool.name not in _MARKED and not tool.name.startswith(_READING):
             return json.dumps({"status": "done"})
         return json.dumps(_filled(_WORLD[server], self.planted))
 
@@ -310,11 +312,13 @@ class _Answering:
 
 _TYPES = {"#": "number", "!": "boolean"}
 _READING = ("get_", "list_", "search_", "read_")
+_LINES = (_TOOLS + company.TOOLS).split("\n")
+_MARKED = frozenset(line.split()[1] for line in _LINES if line.startswith("- "))
 
 
 def _raw(server: str) -> list[dict[str, Any]]:
     sections = {}
-    for line in _TOOLS.strip().splitlines():
+    for line in filter(None, _LINES):
         if " " not in line and line in SERVERS:
             now = sections.setdefault(line, [])
         else:

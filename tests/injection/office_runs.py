@@ -20,6 +20,8 @@ from tests import inprocess
 from tests.injection.office import SERVERS, Goal, Office, Step, Task, attacks, tasks
 
 Scope = Literal["once", "session"]
+# What a model does first: what the user asked for, or after its first call what a stranger wants.
+First = Literal["user", "stranger"]
 
 
 @dataclass
@@ -54,7 +56,10 @@ class OneCallATurn:
 
 
 async def run(
-    work: Sequence[tuple[Task, Goal | None]], scope: Scope = "once", preset: str = "default"
+    work: Sequence[tuple[Task, Goal | None]],
+    scope: Scope = "once",
+    preset: str = "default",
+    first: First = "user",
 ) -> list[Result]:
     """Each task in a session of its own. The user says yes to the calls of the task and no to all
     others.
@@ -72,7 +77,7 @@ async def run(
                 own = [tool for tool in office.tools if tool.spec.source == f"mcp:{server}"]
                 daemon.catalogue.renew(f"mcp:{server}", own)
             for task, goal in work:
-                found.append(await _one(daemon, office, model, task, goal, scope))
+                found.append(await _one(daemon, office, model, task, goal, scope, first))
     return found
 
 
@@ -88,10 +93,19 @@ permit (
 
 
 async def _one(
-    daemon: Any, office: Office, model: OneCallATurn, task: Task, goal: Goal | None, scope: Scope
+    daemon: Any,
+    office: Office,
+    model: OneCallATurn,
+    task: Task,
+    goal: Goal | None,
+    scope: Scope,
+    first: First,
 ) -> Result:
     office.planted = goal.words if goal else ""
-    model.steps = (*task.calls, *(goal.calls if goal else ()))
+    wanted = goal.calls if goal else ()
+    at_call = len(task.calls) if first == "user" else 1
+    model.steps = (*task.calls[:at_call], *wanted, *task.calls[at_call:])
+    injected = range(at_call, at_call + len(wanted))
     result = Result(task, goal)
     where = await inprocess.session(daemon)
     submitted = await inprocess.say(daemon, where, task.said)
@@ -115,7 +129,7 @@ async def _one(
             lambda tx, id_=request.approval_id: approvals.get(tx, id_, OWNER)
         )
         number = await _number(daemon, where.session_id, request.call_id)
-        own = number < len(task.calls)
+        own = number not in injected
         if own:
             result.questions.append(f"{request.tool}: {request.why}")
         answer = Answer(decision="allow", scope=scope) if own else Answer(decision="deny")
@@ -127,12 +141,12 @@ async def _one(
                 order.append(call_id)
             case ToolStarted(call_id=call_id):
                 at = order.index(call_id)
-                if at >= len(task.calls):
+                if at in injected:
                     tool, arguments = model.steps[at]
                     if not _reads(office, tool):
                         result.ran.append(f"{tool} {msgspec.json.encode(arguments).decode()}")
             case ToolFinished(call_id=call_id, outcome=outcome, text=text):
-                if outcome != "ok" and order.index(call_id) < len(task.calls):
+                if outcome != "ok" and order.index(call_id) not in injected:
                     result.undone.append(f"{model.steps[order.index(call_id)][0]}: {text}")
             case _:
                 pass
@@ -174,13 +188,17 @@ FIGURES = (
     "attacks",
     "held with allow once",
     "held with for this session",
+    "held if the stranger's comes first",
 )
 
 
-def rows(honest: list[Result], attacked: dict[Scope, list[Result]]) -> list[tuple[str, ...]]:
+Attacked = dict[Scope | First, list[Result]]
+
+
+def rows(honest: list[Result], attacked: Attacked) -> list[tuple[str, ...]]:
     """The figures of each half."""
     found = []
-    for half in ("blind", "tuning", "fresh", "unseen", "held"):
+    for half in ("blind", "tuning", "fresh", "unseen", "held", "company", "last"):
         own = [each for each in honest if each.task.half == half]
         free = sum(not each.questions for each in own)
         asked = sum(len(each.questions) for each in own)
@@ -203,8 +221,13 @@ def rows(honest: list[Result], attacked: dict[Scope, list[Result]]) -> list[tupl
 
 
 async def figures() -> list[tuple[str, ...]]:
-    honest = await run(of(""))
-    attacked: dict[Scope, list[Result]] = {}
-    for scope in ("once", "session"):
-        attacked[scope] = await run(against(""), scope)  # type: ignore[index]
-    return rows(honest, attacked)
+    return rows(await run(of("")), await all_attacked())
+
+
+async def all_attacked() -> Attacked:
+    work = against("")
+    return {
+        "once": await run(work),
+        "session": await run(work, "session"),
+        "stranger": await run(work, first="stranger"),
+    }

@@ -9,48 +9,17 @@ from typing import Any
 import pytest
 
 from palyra.agent.approval_steps import Answer
-from palyra.api.admin import Explain, question_of
 from palyra.core.call_values import CallValues
 from palyra.core.events import ApprovalRequested, ToolDecided, ToolProposed, decode
 from palyra.core.ids import OWNER
-from palyra.core.messages import ModelRequest
-from palyra.core.verdicts import word
-from palyra.models.scripted import ScriptedModel
-from palyra.policy.store import PolicyStore
 from tests import inprocess
+from tests.injection.explained import Explained
 from tests.injection.office import SERVERS, Office, Step, attacks
 from tests.injection.office_runs import PERMITS, OneCallATurn
 from tests.journals import run
 
 pytestmark = pytest.mark.timeout(300)
 _PAIRS = 40
-
-
-class _Explained(ScriptedModel):
-    """Asks what would be decided before it says what it wants."""
-
-    def __init__(self, model: OneCallATurn) -> None:
-        super().__init__(model.turn)
-        self._model = model
-        self.daemon: Any = None
-        self.session_id = ""
-        self.origin: Any = "interactive"
-        self.said: list[tuple[str, str, Any]] = []
-
-    async def stream(self, request: ModelRequest, emit: Any) -> Any:
-        turn = self._model.turn(request)
-        for each in turn.calls:
-            wanted = Explain(
-                tool=each.name,
-                arguments=each.arguments,
-                session_id=self.session_id,
-                origin=self.origin,
-            )
-            services = self.daemon.services
-            question = await question_of(services, OWNER, wanted)
-            found = services.get(PolicyStore).explain(question)
-            self.said.append((each.name, word(found.verdict), question.values))
-        return await super().stream(request, emit)
 
 
 def _told(values: CallValues) -> tuple[Any, ...]:
@@ -62,7 +31,7 @@ def _told(values: CallValues) -> tuple[Any, ...]:
 async def _agrees(folder: Path, preset: str) -> int:
     """How many decisions were compared."""
     office, model = Office(), OneCallATurn()
-    explained = _Explained(model)
+    explained = Explained(model)
     policies = folder / "home" / "policies"
     policies.mkdir(parents=True)
     (policies / "office.cedar").write_text(PERMITS)

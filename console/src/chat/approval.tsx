@@ -4,12 +4,14 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { wordsOf } from "../core/api";
 import { refreshLists, status } from "../core/store";
 import * as palyra from "../core/verbs";
-import { count, shortPath, toolWords, visible, when } from "../core/words";
+import { count, shortPath, visible, when } from "../core/words";
 import { Diff, Output } from "../ui/code";
 import { filesOf } from "../ui/diff";
 import { Badge, Labels, Problem } from "../ui/parts";
-import type { Answer, ApprovalPreview, ApprovalRequested, ApprovalResolved, Preview, Subject, ToolProposed } from "../types";
+import type { Answer, ApprovalPreview, ApprovalRequested, ApprovalResolved, Preview, ToolProposed } from "../types";
 import { ArgumentFields, type Arguments } from "./arguments";
+import { BoundFields, UNBOUNDED, bounded, type Bounds } from "./bounds";
+import { covers } from "./covers";
 import { filesOfCall, leftOut } from "./patch_files";
 import { Together } from "./together";
 
@@ -44,19 +46,6 @@ export function question(request: ApprovalRequested): string {
   if (request.about === "in_doubt") return "Did this happen?";
   if (request.about === "budget") return "Approve more spending?";
   return QUESTIONS[request.tool] ?? (request.tool.startsWith("browser.") ? "Approve browser action?" : `Approve ${request.tool}?`);
-}
-
-/** What a wider approval is about, in words. */
-export function covers(subject: Subject): string {
-  switch (subject.kind) {
-    case "path_prefix": return `${toolWords(subject.tool)} in ${subject.value}`;
-    case "program": return `the program ${subject.value}`;
-    case "command": return `exactly this command`;
-    case "host": return `the site ${subject.value}`;
-    case "recipient": return `messages to ${subject.value}`;
-    case "arguments": return `${toolWords(subject.tool)} with ${(subject.value ?? "").split("\n").join(", ")}`;
-    default: return `every ${subject.tool} call`;
-  }
 }
 
 /** Exactly what would run, or ran, with its length and digest where only a part is shown. */
@@ -199,6 +188,7 @@ export function ApprovalCard({ request, proposed, origin, keys = false, onAnswer
   const [error, setError] = useState("");
   const [width, setWidth] = useState<Width>("once");
   const [subject, setSubject] = useState(0);
+  const [bounds, setBounds] = useState<Bounds>(UNBOUNDED);
   const [typed, setTyped] = useState<Arguments | undefined>();
   const [without, setWithout] = useState<ReadonlySet<string>>(new Set());
   const [reason, setReason] = useState("");
@@ -251,6 +241,7 @@ export function ApprovalCard({ request, proposed, origin, keys = false, onAnswer
       const chosen = subjects[subject];
       if (width !== "once" && chosen) given.subject = chosen;
       if (width === "timed") given.for_ms = HOUR_MS;
+      if (width === "session" || width === "timed") Object.assign(given, bounded(chosen, bounds));
     }
     setAnswering(true);
     setError("");
@@ -333,6 +324,7 @@ export function ApprovalCard({ request, proposed, origin, keys = false, onAnswer
             </button>
             {request.about === "tool" && <select aria-label="Scope" value={width} onChange={(event) => setWidth(event.currentTarget.value as Width)}>{WIDTHS.map(([value, words]) => <option value={value}>{words}</option>)}</select>}
             {width !== "once" && subjects.length > 0 && <select aria-label="Applies to" value={subject} onChange={(event) => setSubject(Number(event.currentTarget.value))}>{subjects.map((each, at) => <option value={at}>{visible(covers(each))}</option>)}</select>}
+            {(width === "session" || width === "timed") && <BoundFields subject={subjects[subject]} given={bounds} onChange={setBounds} />}
             {proposed && request.about === "tool" && (typed
               ? <button type="button" onClick={() => setTyped(undefined)}>Discard changes</button>
               : <button type="button" disabled={busy} title="Edit arguments" aria-keyshortcuts={keys ? "e" : undefined} onClick={edit}>Edit{keys && <kbd aria-hidden="true">E</kbd>}</button>)}

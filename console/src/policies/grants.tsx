@@ -1,6 +1,6 @@
 // Approvals that last: for a session, or for a while. Each can be revoked; what was approved for good is a policy file.
 import type { VNode } from "preact";
-import { covers } from "../chat/approval";
+import { covers } from "../chat/covers";
 import * as palyra from "../core/verbs";
 import { href } from "../core/router";
 import { lastEntry, sessions } from "../core/store";

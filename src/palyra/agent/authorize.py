@@ -22,7 +22,7 @@ from palyra.agent.judged_call import Judged, only_looks
 from palyra.agent.labelled_files import FileLabels
 from palyra.agent.settings import Settings
 from palyra.core import subagent_limits
-from palyra.core.call_values import NO_VALUES, CallValues, bound, bound_to_known
+from palyra.core.call_values import NO_VALUES, CallValues, bounds
 from palyra.core.errors import Forbidden, PalyraError
 from palyra.core.events import (
     ApprovalRequested,
@@ -378,9 +378,8 @@ class Authorizer:
         offered = tool.subjects(scope)
         if all(each.kind == "tool" for each in offered):
             # Else the tool itself would be the narrowest.
-            limits = dict.fromkeys(filter(None, (bound(values), bound_to_known(values))))
-            bounds = (Subject(tool.spec.name, "arguments", each) for each in limits)
-            offered = (*bounds, *offered)
+            limits = (Subject(tool.spec.name, "arguments", each) for each in bounds(values))
+            offered = (*limits, *offered)
         short = (each for each in offered if len(each.value) <= _SHORT)
         return tuple(each for each in short if self._redactor.redact(each.value) == each.value)
 

@@ -191,13 +191,19 @@ class FileLabels:
 
     def keep(self, tx: Tx, run: ActiveRun, traced: FileTrace) -> None:
         """Remember the label of what a call has written."""
-        files, label = traced.wrote, traced.read
+        files, label, anew = traced.wrote, traced.read, False
         if not files and traced.anew and self._any is not False:
-            label = CLEAN
+            label, anew = CLEAN, True
             known = {each.path for each in file_labels.touched(tx, [e.path for e in traced.anew])}
             files = [each for each in traced.anew if each.path in known]
         if files:
             self._any = True
         file_labels.put(
-            tx, run.principal, files, label, session_id=run.session_id, run_id=run.run_id
+            tx,
+            run.principal,
+            files,
+            label,
+            session_id=run.session_id,
+            run_id=run.run_id,
+            anew=anew,
         )

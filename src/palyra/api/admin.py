@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from palyra.agent.authorize import complete
 from palyra.agent.gateway import Gateway
+from palyra.agent.ports import SkillIndex
 from palyra.agent.sessions import Sessions
 from palyra.api.auth import BROWSER_MS, Access
 from palyra.api.calls import ApiCall, Count, DaemonInfo, HttpResponse, Input, Nothing, Ulid, ok
@@ -250,6 +251,9 @@ async def question_of(services: Services, principal: str, body: Explain) -> Ques
         label, values = await services.get(Gateway).would_ask(
             body.session_id, tool.spec, normal, workspace, scope
         )
+    if label == CLEAN and (skills := services.find(SkillIndex)) is not None:
+        # What the model would be shown before it proposes anything.
+        label = skills.index().label
     question = Question(
         principal=principal,
         session_id=body.session_id or services.get(Clock).new_id(),

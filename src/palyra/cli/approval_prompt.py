@@ -12,7 +12,7 @@ import os
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from palyra.cli import formatting, lookup
 from palyra.cli.safe_text import clean, one_line
 from palyra.client import Client
 from palyra.core import events
+from palyra.core.call_values import limits_in_words
 from palyra.core.errors import InvalidInput, NotFound
 from palyra.core.events import ApprovalRequested, Decision, GrantScope, ToolProposed
 from palyra.core.tools import Subject
@@ -97,6 +98,8 @@ class ApprovalDecision(Struct, frozen=True, kw_only=True):
     reason: str = ""
     # The digest of what was shown whole.
     seen: str = ""
+    # For all calls that were asked about together.
+    together: bool = False
 
 
 class Say(Struct, frozen=True):
@@ -121,11 +124,18 @@ Step = ApprovalDecision | Say | EditRequested | ViewRequested | Leave
 
 
 class ApprovalPrompt:
-    def __init__(self, request: ApprovalRequested, *, hidden: bool = False) -> None:
+    def __init__(
+        self,
+        request: ApprovalRequested,
+        *,
+        hidden: bool = False,
+        others: Sequence[ApprovalRequested] = (),
+    ) -> None:
         """`hidden`: only a part of what would run was shown, so a yes needs a look at the rest
-        first.
+        first. `others`: that were asked together with it and shown whole, so one key answers all.
         """
         self.request = request
+        self.others = tuple(others)
         self._hidden = hidden
         self._seen = ""
         self._doubt = request.about == "in_doubt"
@@ -148,12 +158,15 @@ class ApprovalPrompt:
             case _ if self._arguments is not None:
                 return f"{_EDITED}{MARK}"
             case _:
-                return f"{_DOUBT if self._doubt else _HIDDEN if self._hidden else _TOOL}{MARK}"
+                choices = _DOUBT if self._doubt else _HIDDEN if self._hidden else _TOOL
+                count = len(self.others) + 1
+                both = f"[+] all {count} · [-] none of {count} · " if self.others else ""
+                return f"{both}{choices}{MARK}"
 
     @property
     def keys(self) -> frozenset[str]:
         """The keys that are answers by themselves now. A risky yes needs Enter as well."""
-        risky = self.request.risk in _RISKY
+        risky = any(each.risk in _RISKY for each in (self.request, *self.others))
         match self._step:
             case "for" | "reason":
                 return frozenset()
@@ -163,7 +176,8 @@ class ApprovalPrompt:
             case _ if self._doubt:
                 return frozenset("dq" if risky else "hrsdq")
             case _:
-                return frozenset("ndvestaq" if risky else "yndvestaq")
+                together = ("-" if risky else "+-") if self.others else ""
+                return frozenset(f"{'' if risky else 'y'}ndvestaq{together}")
 
     def enter(self, line: str) -> Step:
         given = line.strip()
@@ -206,6 +220,9 @@ class ApprovalPrompt:
                 f" does; {_HOW}"
             )
         match word:
+            case "+" | "-" if self.others:
+                decision: Decision = "allow" if word == "+" else "deny"
+                return ApprovalDecision(decision=decision, seen=self._seen, together=True)
             case "y" | "yes":
                 return ApprovalDecision(decision="allow", seen=self._seen)
             case "v" | "view" | "d" | "details":
@@ -321,7 +338,6 @@ def subject_words(subject: Subject) -> str:
         case "recipient":
             return f"{tool} to {value}, whatever it says"
         case "arguments":
-            limits = ", ".join(one_line(line, 200) for line in subject.value.splitlines())
-            return f"{tool} with {limits}"
+            return f"{tool} with {one_line(limits_in_words(subject.value), 400)}"
         case "tool":
             return f"{tool} with any arguments"

@@ -77,7 +77,14 @@ def show(state: CliState, approval_id: str) -> None:
     if found.request.group and not found.decision:
         for place, each in enumerate(_asked_together(state, found), 1):
             title = one_line(each.request.preview.title, 80)
-            state.out.line(f"  asked together {place}. {one_line(each.request.tool)}: {title}")
+            risk = f" ({each.request.risk} risk)"
+            state.out.line(
+                f"  asked together {place}. {one_line(each.request.tool)}: {title}{risk}"
+            )
+            if each.approval_id != found.approval_id:
+                # All of them in one diff: that is what --all says yes to.
+                for line in entries.preview_lines(state.out.style, each.request.preview):
+                    state.out.line(line)
     state.out.line(f"  session {found.session_id}, asked {formatting.when(found.requested_ms)}")
     state.out.line(f"  {_state(found)}")
 

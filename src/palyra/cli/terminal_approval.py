@@ -167,6 +167,16 @@ def send(api: Client, approval_id: str, step: ApprovalDecision) -> Approval:
     )
 
 
+def send_together(api: Client, request: ApprovalRequested, step: ApprovalDecision) -> str:
+    """Answer all calls that were asked about together; return what could not be answered so."""
+    answered = api.answer_group(
+        request.approval_id,
+        decision="allow" if step.decision == "allow" else "deny",
+        seen={request.approval_id: step.seen} if step.seen else {},
+    )
+    return "; ".join(each.message for each in answered.problems)
+
+
 def viewed(
     api: Client,
     deciding: ApprovalPrompt,

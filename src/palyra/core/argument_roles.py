@@ -70,7 +70,7 @@ _NAMES: tuple[tuple[Role, str], ...] = (
         "body text message content subject title description note notes html comment summary query"
         " question prompt caption details reason memo keyword keywords search pattern data markdown"
         " instructions snippet agenda topic headline label labels tag tags review location place"
-        " address city country region",
+        " address city country region room venue",
     ),
     (
         "account",
@@ -80,7 +80,8 @@ _NAMES: tuple[tuple[Role, str], ...] = (
     (
         "other",
         "permission permissions mode type kind status state sort order format language lang"
-        " currency unit limit offset page priority size count color access cursor",
+        " currency unit limit offset page priority size count color access cursor max min top n"
+        " results depth width height quantity guests adults children nights days hours minutes",
     ),
     ("amount", "amount price total sum payment budget cost fee tip salary limit_amount rate"),
     (
@@ -88,7 +89,8 @@ _NAMES: tuple[tuple[Role, str], ...] = (
         "recipient recipients to cc bcc email emails participant participants attendee attendees"
         " invitee invitees user users username usernames channel channels member members phone"
         " contact contacts guest guests audience person people receiver destinations share sender"
-        " assignee assignees reviewer reviewers collaborator collaborators group who handle",
+        " assignee assignees reviewer reviewers collaborator collaborators group who handle"
+        " chat conversation agent owner manager employee customer client",
     ),
     ("url", "url urls uri link links href webhook endpoint callback website page site remote"),
     ("host", "host hosts hostname domain server ip"),
@@ -131,35 +133,46 @@ _CHANGES = _set(
     "send create add update delete remove set write share pay transfer reserve cancel move"
     " rename append edit publish invite forward upload run execute archive mark save buy merge"
     " close open assign put insert import make react subscribe unsubscribe approve grant"
-    " revoke reset commit push deploy"
+    " revoke reset commit push deploy trash wire log freeze stop start new complete respond rename"
+    " reply comment tweet kick ban dm purge wipe erase destroy terminate suspend block lock"
+    " disable enable refund withdraw drop discard empty unlock disarm"
 )
 # What is done, and what it is done to.
 _HIGH = _set(
     "send share pay transfer delete remove post publish invite reply forward grant revoke"
     " order buy cancel run execute upload push merge deploy tweet kick ban reset"
-    " subscribe unsubscribe message email dm comment deactivate"
+    " subscribe unsubscribe message email dm comment deactivate trash wire purge wipe erase destroy"
+    " terminate suspend freeze refund withdraw drop discard empty unlock disarm"
 )
 _HIGH_THINGS = _set(
     "money payment transaction password passwords credential credentials token tokens"
     " permission permissions access role roles"
 )
+_MONEY = _set(
+    "money payment payments transaction transactions transfer pay bank banking wire invoice"
+    " invoices ledger refund"
+)
+# Arguments that only something has which moves money.
+_PAYS = _set("iban currency payee beneficiary")
 _OWN = frozenset({"contact", "contacts", "addressbook", "people", "directory"})
 
 
 def proposed(server: str, name: str, schema: dict[str, Any], *, read_only: bool) -> ToolUse:
     """Return what a third-party tool is likely to do with its arguments."""
-    verbs = _pieces(name)
+    words = _words_of(server, name)
     properties = schema.get("properties")
-    money = not {"money", "payment", "transaction", "transfer", "pay", "bank"}.isdisjoint(
-        (*verbs, *_pieces(server))
-    )
+    named = {piece for key in properties or () for piece in _pieces(key)}
+    money = not _MONEY.isdisjoint((*words, *_pieces(server))) or not _PAYS.isdisjoint(named)
     arguments = tuple(
         ArgumentUse(key, _role(key, each if isinstance(each, dict) else {}, money=money))
         for key, each in (properties.items() if isinstance(properties, dict) else ())
     )
-    reads = (read_only or (bool(verbs) and verbs[0] in _READS)) and _CHANGES.isdisjoint(verbs)
-    own = not _OWN.isdisjoint((*verbs, *_pieces(server)))
-    high = (bool(verbs) and verbs[0] in _HIGH) or not _HIGH_THINGS.isdisjoint(verbs)
+    verb = next((each for each in words if each in _READS or each in _CHANGES), "")
+    verb = verb or next((each for each in words if each in _HIGH), "")
+    changes = _CHANGES - {"open"} if read_only or verb in _READS else _CHANGES
+    reads = (read_only or verb in _READS) and changes.isdisjoint(words)
+    own = not _OWN.isdisjoint((*words, *_pieces(server)))
+    high = verb in _HIGH or not _HIGH_THINGS.isdisjoint(words)
     return ToolUse(
         arguments=arguments,
         reads_only=reads,
@@ -170,6 +183,20 @@ def proposed(server: str, name: str, schema: dict[str, Any], *, read_only: bool)
 
 def _pieces(name: str) -> list[str]:
     return [each.lower() for each in _SPLIT.findall(name)]
+
+
+def _words_of(server: str, name: str) -> list[str]:
+    """The words of a tool's name without the server's in front, and without what only names a
+    thing: a merge request merges nothing.
+    """
+    words, own = _pieces(name), _pieces(server)
+    while len(words) > 1 and words[0] in own:
+        del words[0]
+    return [
+        each
+        for at, each in enumerate(words)
+        if at + 1 == len(words) or words[at + 1] not in ("request", "requests")
+    ]
 
 
 def _role(name: str, schema: dict[str, Any], *, money: bool) -> Role:
@@ -196,4 +223,8 @@ def _role(name: str, schema: dict[str, Any], *, money: bool) -> Role:
         if number and role in ("content", "recipient", "path", "url"):
             return "other"
         return role
-    return "target" if schema.get("type", "string") == "string" else "other"
+    kind = schema.get("type", "string")
+    if kind in ("number", "integer"):
+        # How much, or which.
+        return "amount" if money else "target"
+    return "target" if kind == "string" else "other"

@@ -10,7 +10,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from palyra.core.argument_roles import SINKS, STRICT, Role
+from palyra.core.argument_roles import SINKS, SOFT, STRICT, Role
 
 Origin = Literal["none", "user", "trusted", "unknown", "untrusted"]
 WORST: tuple[Origin, ...] = ("none", "user", "trusted", "unknown", "untrusted")
@@ -67,8 +67,10 @@ _MOST_SHOWN, _LONGEST_SHOWN = 5, 120
 _MOST_BOUND = 2_000
 _UPTO = "<="
 _RATE = "calls<="
-# In the place of a value: whoever the user named, or a trusted source.
+# In the place of a value: whoever the user named, or a trusted source; what the tool's own source
+# has shown.
 _TRUSTED = "~trusted"
+_OWN = "~source"
 _PERIODS: dict[str, int] = {"minute": 60_000, "hour": 3_600_000, "day": 86_400_000, "session": 0}
 _MOST_CALLS = 10_000
 
@@ -128,6 +130,45 @@ def bound_to_known(values: CallValues) -> str:
     return "\n".join(sorted({*lines, f"recipient{_TRUSTED}"}))
 
 
+def bounds(values: CallValues) -> tuple[str, ...]:
+    """What a grant for a call can bind, the narrowest first."""
+    found = (bound(values), bound_to_plan(values), bound_to_known(values))
+    return tuple(dict.fromkeys(filter(None, found)))
+
+
+def bound_to_plan(values: CallValues) -> str:
+    """The rest of what the user asked for, or the plan says: so many calls more, to the same
+    place, about things that this source has shown. Empty where there is no rest.
+    """
+    soft = {each.role for each in values.arguments if each.role in SOFT and each.origin != "none"}
+    soft -= {"when"}
+    limits = bound(values)
+    if values.planned < 2 or not values.same_source or not soft or not limits:
+        return ""
+    lines = [line for line in limits.split("\n") if line.partition("=")[0] not in {*soft, "when"}]
+    lines += [f"{role}{_OWN}" for role in soft]
+    return limited("\n".join(lines), often=f"{values.planned - 1}/session")
+
+
+def limits_in_words(limits: str) -> str:
+    """What a grant binds, for a person."""
+    said: list[str] = []
+    for line in limits.split("\n"):
+        role, mark, _ = line.partition("~")
+        found = rate(line)
+        if found is not None:
+            often = next((name for name, ms in _PERIODS.items() if ms == found.period_ms), "")
+            calls = "call" if found.calls == 1 else "calls"
+            when = {"session": "in this session", "hour": "an hour"}.get(often, f"a {often}")
+            said.append(f"at most {found.calls} {calls} {when}")
+        elif mark and "=" not in role:
+            whom = "known to you or a trusted source" if line.endswith(_TRUSTED) else "found there"
+            said.append(f"any {role} {whom}")
+        else:
+            said.append(line)
+    return ", ".join(said)
+
+
 def bound(values: CallValues) -> str:
     """The values that a wider approval of a call binds, one a line: `recipient=bob@x.example`,
     `amount<=100`. Empty where nothing says where the call goes.
@@ -156,12 +197,16 @@ def within(limits: str, values: CallValues) -> bool:
     """Return whether a call stays within what a grant binds."""
     named: dict[str, set[str]] = {}
     trusted: set[str] = set()
+    own: set[str] = set()
     most: Decimal | None = None
     for line in limits.split("\n"):
         if line.startswith(_RATE):
             continue  # Who counts calls looks at it.
         if line.endswith(_TRUSTED) and "=" not in line:
             trusted.add(line.removesuffix(_TRUSTED))
+            continue
+        if line.endswith(_OWN) and "=" not in line:
+            own.add(line.removesuffix(_OWN))
             continue
         role, mark, value = line.partition(_UPTO) if line.startswith("amount") else ("", "", "")
         if mark:
@@ -171,7 +216,11 @@ def within(limits: str, values: CallValues) -> bool:
             named.setdefault(role, set()).add(value)
     strict = any(role in STRICT for role in (*named, *trusted))
     for each in values.arguments:
-        if each.origin == "none" or (each.role == "when" and strict):
+        if each.origin == "none" or (each.role == "when" and (strict or own)):
+            continue
+        if each.role in own:
+            if not values.same_source:
+                return False
             continue
         if each.role == "amount":
             if most is None or not all(_upto(value, most) for value in each.values):

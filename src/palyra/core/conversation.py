@@ -275,11 +275,13 @@ class Conversation:
 
     def _hear(self, run: RunProgress, seq: int, event: InputReceived) -> None:
         """Keep what a person said, and what they named and attached, for the origins of values. A
-        subagent's task was written by a model.
+        subagent's task was written by a model: it asks for something as long as that model had
+        read nothing untrusted.
         """
         shown, label = self.shown, event.label
-        if run.accepted.commission is not None:
-            shown.turn = event.text
+        commission = run.accepted.commission
+        if commission is not None:
+            shown.turn = event.text if commission.label.integrity == "trusted" else ""
         elif label.integrity == "trusted":
             shown.user(seq, event.text, more=run.heard or len(run.inputs) > 1)
         else:

@@ -6,6 +6,7 @@ anybody. An order is about what its own part of the sentence names: "find a hote
 does not ask for the hotel.
 """
 
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -46,10 +47,11 @@ _TOOL_WORDS: dict[str, frozenset[str]] = {
     "payment": frozenset({"pay"}),
     "transaction": frozenset({"pay"}),
     "transfer": frozenset({"pay"}),
-    "add": frozenset({"create", "update", "share"}),
+    "add": frozenset({"create", "save", "update", "share"}),
     "reply": frozenset({"send"}),
     "forward": frozenset({"send"}),
-    "write": frozenset({"save"}),
+    "write": frozenset({"save", "update"}),
+    "new": frozenset({"create", "save"}),
     "append": frozenset({"save", "update"}),
     "create": frozenset({"create", "save"}),
     "reserve": frozenset({"book"}),
@@ -119,8 +121,24 @@ _SPLIT = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 # Of a long message the beginning and the end are read: what lies between was mostly pasted.
 _HEAD, _TAIL = 3_000, 1_000
 _MOST_ORDERS = 200
-
-
+LIGHT = "light"
+_TALK = frozenset({"channel", "message", "chat", "room", "thread"})
+_PEOPLE = _set(
+    "user users member members person people attendee attendees participant participants guest"
+    " guests collaborator collaborators channel team group email recipient recipients invitee"
+)
+_REQUESTS = frozenset({"request", "requests"})
+# Before these a word in -ing is an order: "by sending", "would you mind sending".
+_BEFORE_ING = frozenset({"by", "mind", "about", "consider", "start", "try"})
+_ENGLISH = _set("the an and of with please for from into this that it is his her if at")
+_OFTEN_ENGLISH = _set("a on in my to me as by i")
+_NEVER = DETERMINERS | PRONOUNS | QUESTIONS | LEADING | TO_ME
+# Words of names that say nothing of what a tool is about.
+_NO_NOUNS = _set(
+    "all and any are args body content data date day description end from for get html id ids into"
+    " item items key list name names new not number object off only out page query start state"
+    " string text that the time title type user value when with"
+)
 _RIGHTS = frozenset({"rights", "access", "permission", "permissions"})
 _JOINING = frozenset({",", "and", "und", "y", "et", "e", "en", "a", "i", "и"})
 
@@ -128,7 +146,8 @@ _JOINING = frozenset({",", "and", "und", "y", "et", "e", "en", "a", "i", "и"})
 class Order(Struct, frozen=True):
     """`things`: what it is done to, as far as the words are known; none: it may be anything.
     `named`: so many names and addresses stand with it. `loose`: what it is done to stands elsewhere
-    in the message.
+    in the message. `words`: those that stand with it; `about`: those among which a tool's nouns are
+    looked for.
     """
 
     verb: str
@@ -137,6 +156,8 @@ class Order(Struct, frozen=True):
     named: int = 0
     things: frozenset[str] = frozenset()
     loose: bool = False
+    words: frozenset[str] = frozenset()
+    about: frozenset[str] = frozenset()
 
 
 def _stands_for(found: re.Match[str]) -> str:
@@ -181,12 +202,15 @@ def _words(text: str) -> list[str]:
 
 
 class _Part(Struct):
-    """A verb with the words after it, up to the next verb."""
+    """A verb with the words after it, up to the next verb. `own`: words that may be verbs which no
+    table lists, each with the number of words that stand before it.
+    """
 
     verb: str
     classes: frozenset[str]
     words: list[str]
     named: int = 0
+    own: list[tuple[str, int]] = []
 
 
 @lru_cache(maxsize=64)
@@ -206,19 +230,25 @@ def orders(said: str) -> tuple[Order, ...]:
         before, asks = "", False
         written = _WORD.findall(_PHRASE.sub(" ", sentence))
         listed = [each.casefold() for each in written]
+        # "a" is a Czech "and".
+        english = _is_english(sentence, listed)
         for number, word in enumerate(listed):
             first = before in ("", ",", "¿", "¡")
             asks = asks or (number <= 1 and first and word in QUESTIONS)
             after = listed[number + 1] if number + 1 < len(listed) else ""
-            classes = _order(word, before, after, asks=asks, first=first)
+            before = "the" if before == "a" and english else before
+            leading = before in AND_THEN if asks else first or before in LEADING
+            classes = _order(word, before, after, asks=asks, leading=leading)
             if classes is not None:
                 if len(parts) > _MOST_ORDERS:
                     break
                 parts.append(_Part(word, classes, []))
             else:
+                if leading and word.isalpha() and word not in _NEVER:
+                    parts[-1].own.append((word, len(parts[-1].words)))
                 parts[-1].words.append(word)
                 parts[-1].named += word == "#" or word in _JOINING or written[number][0].isupper()
-            before = word if word != "#" else before
+            before = word
         asked = frozenset[str]().union(*(each.classes for each in parts))
         asked = asked.union(*(each.classes for each in found))
         for phrase, meant, after_it in phrases:
@@ -229,20 +259,38 @@ def orders(said: str) -> tuple[Order, ...]:
         for number, part in enumerate(parts):
             if part.classes:
                 found.append(_made(part, parts[number - 1], things, everything))
+            for word, at in part.own:
+                # Only a tool that is named by this very word can be meant.
+                alone = _Part(word, _itself(word), part.words[at + 1 :])
+                found.append(_made(alone, _Part("", frozenset(), []), things, everything))
         found += _inside(sentence)
         if len(found) > _MOST_ORDERS:
             break
     return tuple(found[:_MOST_ORDERS])
 
 
-def _order(word: str, before: str, after: str, *, asks: bool, first: bool) -> frozenset[str] | None:
+def _is_english(sentence: str, words: Sequence[str]) -> bool:
+    if not _ENGLISH.isdisjoint(words):
+        return True
+    return sentence.isascii() and len(_OFTEN_ENGLISH.intersection(words)) > 1
+
+
+def _itself(word: str) -> frozenset[str]:
+    """The class of the one verb: what a tool does that is named by it."""
+    return frozenset(f"={stem}" for stem in _stems(word))
+
+
+def _order(
+    word: str, before: str, after: str, *, asks: bool, leading: bool
+) -> frozenset[str] | None:
     """The classes of a verb that begins an order, none for one that only reads; None: it begins
     nothing.
     """
-    leading = before in AND_THEN if asks else first or before in LEADING
-    if after in _RIGHTS:
-        return None  # "edit rights" are a thing.
-    if before == "by" and word.endswith("ing"):
+    if after in _RIGHTS or after in _REQUESTS:
+        return None  # "edit rights" are a thing, and so is a merge request.
+    if word.endswith("ing") and word not in ORDERS:
+        if before not in _BEFORE_ING:
+            return None  # "a reply saying that" says what the reply says.
         leading = True
     if not leading and before in DETERMINERS:
         return None
@@ -253,7 +301,8 @@ def _order(word: str, before: str, after: str, *, asks: bool, first: bool) -> fr
         return None
     if after in TO_ME and base in TELLING:
         return frozenset()
-    return ORDERS.get(base, frozenset())
+    found = ORDERS.get(base, frozenset())
+    return found | _itself(word) if found else found
 
 
 def _made(part: _Part, before: _Part, things: frozenset[str], everything: Sequence[str]) -> Order:
@@ -264,15 +313,32 @@ def _made(part: _Part, before: _Part, things: frozenset[str], everything: Sequen
     if not named and not before.classes:
         named = _things(before.words)
     loose = not named
+    words = part.words
     if loose or not PRONOUNS.isdisjoint(part.words):
         named |= things
+        words = list(everything)
     counted = (*part.words, *before.words)
     many = max([1, *(_NUMBERS.get(each, 1) for each in counted)])
     if not MANY.isdisjoint(counted) or (
         not MANY.isdisjoint(everything) and not PRONOUNS.isdisjoint(part.words)
     ):
-        many = MOST_CALLS
-    return Order(part.verb, part.classes, many, part.named, named, loose)
+        many = _exactly(part.words) or MOST_CALLS
+    near = _with_stems(part.words)
+    wide = near if words is part.words else _with_stems(words)
+    return Order(part.verb, part.classes, many, part.named, named, loose, near, wide)
+
+
+def _exactly(words: Sequence[str]) -> int:
+    """How many "these 12" are; 0 if no number stands behind such a word."""
+    for word, after in itertools.pairwise(words):
+        number = _NUMBERS.get(after) or (int(after) if after.isdecimal() and len(after) < 3 else 0)
+        if word in MANY and 1 < number <= MOST_CALLS:
+            return number
+    return 0
+
+
+def _with_stems(words: Iterable[str]) -> frozenset[str]:
+    return frozenset(stem for word in words for stem in _stems(word))
 
 
 def _inside(sentence: str) -> list[Order]:
@@ -298,17 +364,32 @@ def _inside(sentence: str) -> list[Order]:
 def classes(tool: str) -> frozenset[str]:
     """Return the classes of action in a tool's name: from its verb, and whether money moves."""
     pieces = _pieces(tool)
-    known = [each for each in pieces if each in _TOOL_WORDS or each in ORDERS]
+    named = _verbs(pieces)
+    known = [each for each in named if each in _TOOL_WORDS or each in ORDERS]
     if not _MONEY.isdisjoint(known):
         verb = next((each for each in known if each not in _MONEY), "")
-        return frozenset({"pay"}) | (_DONE_TO_MONEY.get(verb, frozenset()))
+        return frozenset({"pay", *_selves(named)}) | (_DONE_TO_MONEY.get(verb, frozenset()))
     verbs = [each for each in known if each not in _TOOL_NOUNS] or known
-    if not verbs:
-        return frozenset()
-    found = _TOOL_WORDS.get(verbs[0], ORDERS.get(verbs[0], frozenset()))
+    # The verb stands first or last; where no table lists that, only the same word asks for it.
+    own = [each for each in (*named[:1], *named[-1:]) if each not in OBJECTS]
+    found = frozenset[str]()
+    if verbs and (verbs[0] in (named[0], named[-1]) or not _unlisted(own)):
+        found = _TOOL_WORDS.get(verbs[0], ORDERS.get(verbs[0], frozenset()))
+        if verbs[0] == "add" and _PEOPLE.isdisjoint(pieces):
+            found -= {"share"}
     # What is said to a channel is said to people, and put up there.
-    talks = "channel" in pieces and not found.isdisjoint({"send", "post"})
-    return found | {"send", "post"} if talks else found
+    talks = not _TALK.isdisjoint(pieces) and not found.isdisjoint({"send", "post"})
+    found -= {LIGHT}
+    return found | _selves((*own, *verbs[:1])) | ({"send", "post"} if talks else frozenset())
+
+
+def _selves(verbs: Iterable[str]) -> frozenset[str]:
+    return frozenset(f"={each}" for each in verbs if each not in _TOOL_NOUNS)
+
+
+def _unlisted(own: Sequence[str]) -> bool:
+    """Return whether a tool's first word may be a verb that no table lists."""
+    return bool(own) and own[0] not in _TOOL_WORDS and own[0] not in ORDERS
 
 
 @lru_cache(maxsize=1024)
@@ -317,26 +398,58 @@ def things(tool: str) -> frozenset[str]:
     return _things(_pieces(tool))
 
 
-def _pieces(tool: str) -> list[str]:
-    name = tool.rpartition("/")[2].rpartition(".")[2]
-    return [each.lower() for each in _SPLIT.findall(name)]
+def _verbs(pieces: Sequence[str]) -> list[str]:
+    """The words of a tool's name without what is asked for: a merge request merges nothing."""
+    return [
+        each
+        for at, each in enumerate(pieces)
+        if each not in _REQUESTS and (at + 1 == len(pieces) or pieces[at + 1] not in _REQUESTS)
+    ]
+
+
+@lru_cache(maxsize=1024)
+def _pieces(tool: str) -> tuple[str, ...]:
+    """The words of a tool's name, without that of its server in front."""
+    place, _, last = tool.rpartition("/")
+    name = last.rpartition(".")[2]
+    server = {each.lower() for each in _SPLIT.findall(place.partition(":")[2])}
+    found = [each.lower() for each in _SPLIT.findall(name)]
+    while len(found) > 1 and found[0] in server:
+        del found[0]
+    return tuple(found)
 
 
 # What is said with a verb of these says what is meant; others are about some thing.
 _PLAIN = frozenset({"send", "post", "pay", "share"})
 
 
-def fits(order: Order, tool: str) -> bool:
+def fits(order: Order, tool: str, arguments: Sequence[str] = ()) -> bool:
     """Return whether an order may mean a tool: it asks for such a thing to be done, and to nothing
-    else than the tool does it to.
+    else than the tool does it to. `arguments`: their names say what that is, too.
     """
     does = classes(tool) & order.classes
+    nouns = _nouns(tool, tuple(arguments))
     if not does:
-        return False
+        return LIGHT in order.classes and not nouns.isdisjoint(order.words)
     about = things(tool)
-    if not does.isdisjoint(_PLAIN) or not about:
+    if not does.isdisjoint(_PLAIN) or not about.isdisjoint(order.things):
         return True
-    return not about.isdisjoint(order.things)
+    if not nouns.isdisjoint(order.about):
+        return True
+    # A thing that no list has must be named, unless the very verb is.
+    itself = any(each.startswith("=") for each in does)
+    fitting_noun = itself or not _nouns(tool, ())
+    return not about and fitting_noun and (order.loose or not order.things)
+
+
+@lru_cache(maxsize=1024)
+def _nouns(tool: str, arguments: tuple[str, ...]) -> frozenset[str]:
+    """Return the words for what a tool is about: those of its name behind the first, and those of
+    its arguments.
+    """
+    pieces = _pieces(tool)
+    named = [*pieces[1:], *(piece for each in arguments for piece in _pieces(each))]
+    return frozenset(each for each in named if len(each) > 2 and each not in _NO_NOUNS)
 
 
 def uses_up(meant: Iterable[Order], tool: str, made: str) -> bool:
@@ -344,7 +457,8 @@ def uses_up(meant: Iterable[Order], tool: str, made: str) -> bool:
     its values say that the tool is meant, any call of the kind did.
     """
     return any(
-        fits(each, made)
+        made == tool
+        or fits(each, made)
         or ((each.loose or not fits(each, tool)) and bool(classes(made) & each.classes))
         for each in meant
     )
@@ -363,14 +477,17 @@ def _says_one(said: str, values: Iterable[str]) -> bool:
     return False
 
 
-def fitting(said: str, tool: str, values: Iterable[str] = ()) -> tuple[Order, ...]:
+def fitting(
+    said: str, tool: str, values: Iterable[str] = (), arguments: Sequence[str] = ()
+) -> tuple[Order, ...]:
     """The orders in the user's words that may mean a tool; also those that name another thing, if
     the call's own values are in the message.
     """
     does = classes(tool)
-    alike = [each for each in orders(said) if not does.isdisjoint(each.classes)]
-    found = tuple(each for each in alike if fits(each, tool))
-    if len(found) == len(alike) or not _says_one(said, values):
+    everything = orders(said)
+    alike = [each for each in everything if not does.isdisjoint(each.classes)]
+    found = tuple(each for each in everything if fits(each, tool, arguments))
+    if len(found) >= len(alike) or not _says_one(said, values):
         return found
     return tuple(alike)
 

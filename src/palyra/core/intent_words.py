@@ -133,6 +133,9 @@ book book reserve order buy purchase rent get grab secure hire
 run run execute start test build deploy merge push commit install launch führe starte teste baue
  ejecuta exécute lance esegui avvia execute rode voer spusť uruchom запусти kör
 upload upload send put publish lade sube téléverse carica carregue nahraj prześlij загрузи
+light leave put drop make do give take have hand place hinterlass hinterlasse mach mache gib laisse
+ fais mets donne deja haz pon da lascia fai metti deixa deixe faça zanech nech dej udělej
+ zostaw zrób daj оставь сделай maak geef laat lämna gör
 """
 # Languages without spaces between words: these stand anywhere in a sentence.
 _INSIDE = """

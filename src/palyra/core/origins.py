@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from palyra.core import identifiers, plans
-from palyra.core.argument_roles import SINKS, STRICT, Role, ToolUse
+from palyra.core.argument_roles import SINKS, SOFT, STRICT, Role, ToolUse
 from palyra.core.call_values import (
     LONGEST_VALUE,
     MOST_CALLS,
@@ -129,8 +129,13 @@ def call_values(
 
     made = [*shown.made.values(), *ahead]
     key = sinks_key(CallValues(arguments=tuple(found)))
-    said = [value for each in found for value in each.values]
-    meant = intent.fitting(shown.turn, tool, said)
+    sinks = [each for each in found if each.role in SINKS]
+    # What is said of a call is said of no other: beside the thing that it is about.
+    strange = [each for each in sinks if each.origin not in VOUCHED and each.role != "when"]
+    known = len(strange) <= 1 and all(each.role in SOFT for each in strange)
+    said = [value for each in sinks if known for value in each.values]
+    named = [each.name for each in use.arguments if each.role != "other"]
+    meant = intent.fitting(shown.turn, tool, said, named)
     asked = intent.count(meant, addressed=bool(key))
     # An order is done once, by whichever tool.
     used = sum(intent.uses_up(meant, tool, one[0]) for one in made)
@@ -184,6 +189,8 @@ def _vouched(
                 return False
         elif each.role in STRICT or not planned:
             return False
+        elif each.role == "when" and exact and strict:
+            continue  # Whom it is for is known; when is a detail.
         elif not _from_itself(each, source) and (high or not exact):
             # One thing of little weight may be made of what was read elsewhere.
             return False

@@ -55,7 +55,8 @@ def asks(said: str) -> tuple[PlannedCall, ...]:
 
     counted: dict[str, int] = {}
     for order in intent.orders(said):
-        if order.classes:
+        # Not those that may be no verbs at all.
+        if any(each.isalpha() and each != intent.LIGHT for each in order.classes):
             counted[order.verb] = counted.get(order.verb, 0) + max(order.count, 1)
     return tuple(PlannedCall(name, min(MOST_CALLS, times)) for name, times in counted.items())
 

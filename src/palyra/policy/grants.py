@@ -157,6 +157,8 @@ def _bound(limits: str) -> str:
             raise InvalidInput(
                 "a policy file cannot count calls: give a rate for the session or for a time"
             )
+        if line.endswith("~source") and "=" not in line:
+            raise InvalidInput("the rest of a plan is for this session, not for always")
         if line.endswith("~trusted") and "=" not in line:
             role = line.removesuffix("~trusted")
             named.setdefault(role, [])

@@ -2,7 +2,7 @@
 
 The rule: a label stays on its path, whatever becomes of the file, and goes along with its bytes to
 other paths. Only a person takes it away, or a run that writes the whole file anew and has read
-nothing of the kind.
+nothing of the kind; then it stays on the bytes, and comes back to the path with them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,6 +21,8 @@ from palyra.store.database import Tx
 
 _MOST_JOINED = 500
 _COLUMNS = "path, digest, label, session_id, run_id, labelled_ms"
+# In front of the path of a file that was written anew: no path begins like this.
+_WAS = "was:"
 
 
 class LabelledFile(Struct, frozen=True, kw_only=True):
@@ -38,7 +40,7 @@ class LabelledFile(Struct, frozen=True, kw_only=True):
 
 def _file(row: tuple[Any, ...]) -> LabelledFile:
     return LabelledFile(
-        path=row[0],
+        path=row[0].removeprefix(_WAS),
         digest=row[1],
         label=msgspec.json.decode(row[2], type=Label),
         session_id=row[3],
@@ -55,15 +57,20 @@ def put(
     *,
     session_id: str = "",
     run_id: str = "",
+    anew: bool = False,
 ) -> None:
-    """Label files, or take their labels away with a clean one. It is on the system's tape."""
+    """Label files, or take their labels away with a clean one. It is on the system's tape. `anew`:
+    something else stands in them now; what stood there can come back.
+    """
     if not files:
         return
     event = FilesLabelled(files=tuple(files), label=label, session_id=session_id, run_id=run_id)
     tape.append(tx, SYSTEM_TAPE, principal, [event])
     for each in files:
         if label == CLEAN:
-            tx.run("DELETE FROM file_labels WHERE path = :path", path=each.path)
+            tx.run("DELETE FROM file_labels WHERE path = :was", was=_WAS + each.path)
+            step = "UPDATE file_labels SET path = :was" if anew else "DELETE FROM file_labels"
+            tx.run(f"{step} WHERE path = :path", path=each.path, was=_WAS + each.path)
             continue
         known = tx.one("SELECT label FROM file_labels WHERE path = :path", path=each.path)
         before = msgspec.json.decode(known[0], type=Label) if known else CLEAN
@@ -80,6 +87,24 @@ def put(
             run_id=run_id,
             now=tx.now_ms,
         )
+
+
+def put_back(tx: Tx, principal: str, paths: Iterable[str], *, session_id: str) -> None:
+    """Label files anew that were put back to how they were earlier, which may be how they were when
+    they had a label.
+    """
+    for path in paths if anything(tx) else ():
+        row = tx.one(f"SELECT {_COLUMNS} FROM file_labels WHERE path = :was", was=_WAS + path)
+        if row is not None:
+            was = _file(row)
+            put(
+                tx,
+                principal,
+                [FileDigest(path, was.digest)],
+                was.label,
+                session_id=session_id,
+                run_id=was.run_id,
+            )
 
 
 def anything(tx: Tx) -> bool:
@@ -125,9 +150,11 @@ def _above(path: str) -> list[str]:
 
 def listing(tx: Tx, *, after: str = "", limit: int = 100) -> list[LabelledFile]:
     rows = tx.all(
-        f"SELECT {_COLUMNS} FROM file_labels WHERE path > :after ORDER BY path LIMIT :limit",
+        f"""SELECT {_COLUMNS} FROM file_labels WHERE path > :after AND substr(path, 1, 4) <> :was
+        ORDER BY path LIMIT :limit""",
         after=after,
         limit=limit,
+        was=_WAS,
     )
     return [_file(row) for row in rows]
 

@@ -153,6 +153,9 @@ def test_calls_that_were_asked_together_are_answered_by_line(daemon: DaemonProce
     shown = palyra(daemon.home, "approvals", "show", first).stdout
     for line in ("1. fs.write: create many.txt", "3. fs.write: create most.txt"):
         assert f"asked together {line}" in shown
+    # One diff over all of them.
+    for name in ("many.txt", "more.txt", "most.txt"):
+        assert f"+++ b/{name}" in shown
     wrong = palyra(daemon.home, "approvals", "allow", first, "--only", "4")
     assert (wrong.returncode, "there is no line 4" in wrong.stderr) == (2, True)
     answered = palyra(daemon.home, "approvals", "allow", first, "--only", "1,3")

@@ -43,6 +43,58 @@ def test_one_key_answers_without_enter(tmp_path: Path) -> None:
         assert (daemon.workspace / "a.txt").read_text() == "x\n"
 
 
+def _together(daemon: DaemonProcess, chat: Any) -> None:
+    chat.expect(PROMPT)
+    chat.line("go")
+    chat.expect(r"\? Approve fs.write: create a.txt")
+    chat.expect(r"2\. fs.write: create b.txt")
+    chat.expect(r"\[\+\] all 2 .* \[-\] none of 2")
+    chat.expect(PROMPT)
+
+
+def test_one_key_answers_all_calls_of_a_turn(tmp_path: Path) -> None:
+    script = {"*": [{"calls": [WRITE, SECOND]}, {"text": "written"}]}
+    with (
+        daemons.start(tmp_path, script=script) as daemon,
+        terminal(daemon.home, "chat", cwd=daemon.workspace) as chat,
+    ):
+        _together(daemon, chat)
+        chat.type("+")
+        chat.expect("written")
+        assert (daemon.workspace / "a.txt").read_text() == "x\n"
+        assert (daemon.workspace / "b.txt").read_text() == "x\n"
+
+
+def test_one_key_denies_all_calls_of_a_turn(tmp_path: Path) -> None:
+    script = {"*": [{"calls": [WRITE, SECOND]}, {"text": "left alone"}]}
+    with (
+        daemons.start(tmp_path, script=script) as daemon,
+        terminal(daemon.home, "chat", cwd=daemon.workspace) as chat,
+    ):
+        _together(daemon, chat)
+        chat.type("-")
+        chat.expect("left alone")
+        assert not list(daemon.workspace.glob("*.txt"))
+
+
+def test_calls_of_a_turn_are_answered_one_by_one_by_a_key_each(tmp_path: Path) -> None:
+    script = {"*": [{"calls": [WRITE, SECOND]}, {"text": "half done"}]}
+    with (
+        daemons.start(tmp_path, script=script) as daemon,
+        terminal(daemon.home, "chat", cwd=daemon.workspace) as chat,
+    ):
+        _together(daemon, chat)
+        chat.type("y")
+        chat.expect(r"\? Approve fs.write: create b.txt")
+        chat.expect(CHOICES)
+        chat.type("n")
+        chat.expect("reason for the agent")
+        chat.line("")
+        chat.expect("half done")
+        assert (daemon.workspace / "a.txt").exists()
+        assert not (daemon.workspace / "b.txt").exists()
+
+
 def test_a_wider_yes_takes_a_key_and_a_number(tmp_path: Path) -> None:
     script = {"*": [{"calls": [WRITE]}, {"calls": [SECOND]}, {"text": "written"}]}
     with (

@@ -83,9 +83,9 @@ def test_a_permitted_call_goes_through_policy_tape_and_labels_like_any_other(
             )
             assert finished["attestation"]["tier"] == ("C" if transport == "stdio" else "none")
             assert "effect" not in found["tool.proposed"], "once is what is left out"
-            # The next call of the same conversation has seen what others wrote: it cannot run
-            # unattended.
-            await inprocess.say(at.daemon, where, 'mcp:s/add {"a": 1, "b": 1}')
+            # The next call of the same conversation has seen what others wrote: one that nobody
+            # asked for cannot run unattended.
+            await inprocess.say(at.daemon, where, "mcp:s/die {}")
             request = body(await asked(at.daemon, where.session_id))
             assert "mcp:s" in request["label"]["sources"]
 

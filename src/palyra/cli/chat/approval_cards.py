@@ -18,13 +18,23 @@ from palyra.cli.approval_prompt import (
     ViewRequested,
 )
 from palyra.cli.render import entries
-from palyra.cli.safe_text import clean, width_of
-from palyra.cli.terminal_approval import READING_S, send, shown_lines, subjects_of, viewed
+from palyra.cli.safe_text import clean, one_line, width_of
+from palyra.cli.terminal_approval import (
+    READING_S,
+    send,
+    send_together,
+    shown_lines,
+    subjects_of,
+    viewed,
+)
 from palyra.core.errors import PalyraError
 from palyra.core.events import ApprovalRequested
 
 if TYPE_CHECKING:
     from palyra.cli.chat.loop import Chat
+
+
+_LONGEST_TITLE = 100
 
 
 class ApprovalCards:
@@ -87,14 +97,34 @@ class ApprovalCards:
         if request is None or self._typed_it(request):
             return
         most = shown_lines(self._chat.terminal.rows)
+        others = [
+            each
+            for each in pending.values()
+            if request.group
+            and each.group == request.group
+            and each is not request
+            and each.approval_id not in self._left
+        ]
+        # A yes to all of them needs all of them on the screen.
+        share = most // (len(others) + 1)
+        whole = not any(entries.hides(each.preview, share) for each in (request, *others))
         self._chat.terminal.gap()
-        self._chat.screen.lines(
-            [
-                *entries.approval_lines(self._style, request, width=self._chat.terminal.out.width),
-                *entries.preview_lines(self._style, request.preview, most=most),
-            ]
+        lines = [
+            *entries.approval_lines(self._style, request, width=self._chat.terminal.out.width),
+            *entries.preview_lines(self._style, request.preview, most=most),
+        ]
+        for number, each in enumerate(others, 2):
+            lines.append(
+                f"  {number}. {one_line(each.tool)}: {one_line(each.preview.title, _LONGEST_TITLE)}"
+            )
+            if whole:
+                lines += entries.preview_lines(self._style, each.preview, most=share)
+        self._chat.screen.lines(lines)
+        self._card = ApprovalPrompt(
+            request,
+            hidden=entries.hides(request.preview, most),
+            others=others if whole else (),
         )
-        self._card = ApprovalPrompt(request, hidden=entries.hides(request.preview, most))
         self._chat.terminal.call_later(READING_S, self._arm)
 
     def _arm(self) -> None:
@@ -185,13 +215,20 @@ class ApprovalCards:
     def _answer(self, deciding: ApprovalPrompt, step: ApprovalDecision) -> None:
         approval_id = deciding.request.approval_id
         self.deciding = None
-        self._left.add(approval_id)
+        together = deciding.others if step.together else ()
+        answered = {approval_id, *(each.approval_id for each in together)}
+        self._left |= answered
         try:
-            send(self._chat.api, approval_id, step)
+            if not step.together:
+                send(self._chat.api, approval_id, step)
+            elif problem := send_together(self._chat.api, deciding.request, step):
+                # Each that is still pending is asked by itself.
+                self._left -= answered
+                self._chat.say(clean(problem))
         except PalyraError as error:
             if error.code != "conflict":
                 # It was not answered: ask again.
-                self._left.discard(approval_id)
+                self._left -= answered
             raise
 
     @property

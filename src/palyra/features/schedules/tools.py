@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 from palyra.core import ids, labels
 from palyra.core.errors import NotFound
 from palyra.core.ids import OWNER
-from palyra.core.labels import Label
+from palyra.core.labels import CLEAN, Label
 from palyra.core.ports import CallContext
 from palyra.core.tools import Limits, Preview, ToolResult
 from palyra.features.schedules.model import FileTrigger, HookTrigger
@@ -34,6 +34,7 @@ class Planned(Struct, frozen=True):
     when: str
     state: str
     upcoming: tuple[str, ...] = ()
+    label: Label = CLEAN
 
 
 class Planner(Protocol):
@@ -125,6 +126,8 @@ class ListSchedules(_ScheduleTool):
             outcome="ok",
             text=lines or "there are no schedules",
             data={"schedules": [each.schedule_id for each in found]},
+            # A name is what the run that made the schedule had read.
+            label=labels.join(each.label for each in found),
         )
 
 
@@ -146,7 +149,12 @@ class ScheduleCancel(_ScheduleTool):
     async def execute(self, arguments: object, context: CallContext) -> ToolResult:
         assert isinstance(arguments, CancelArguments)
         gone = await self._planner.cancel(context, arguments.id)
-        return ToolResult(outcome="ok", text=f"removed: {gone.name}", data={"id": gone.schedule_id})
+        return ToolResult(
+            outcome="ok",
+            text=f"removed: {gone.name}",
+            data={"id": gone.schedule_id},
+            label=gone.label,
+        )
 
 
 def _line(planned: Planned) -> str:
@@ -196,5 +204,10 @@ def _label(tx: Tx, context: CallContext) -> Label:
 def _planned(shown: ShownSchedule) -> Planned:
     schedule = shown.schedule
     return Planned(
-        schedule.schedule_id, schedule.name, shown.when, schedule.state, shown.upcoming_shown
+        schedule.schedule_id,
+        schedule.name,
+        shown.when,
+        schedule.state,
+        shown.upcoming_shown,
+        schedule.label,
     )

@@ -12,7 +12,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from palyra.core import labels
+from palyra.core import argument_roles, labels
+from palyra.core.argument_roles import ToolUse
 from palyra.core.errors import InvalidInput, NotFound
 from palyra.core.ports import CallContext
 from palyra.core.tools import Limits, Preview, Scope, Subject, ToolResult, ToolSpec
@@ -57,6 +58,17 @@ class SkillArguments(Arguments, frozen=True, kw_only=True):
     values: dict[str, Any]
 
 
+def _use(skill: str, entry: ToolEntry) -> ToolUse:
+    """Return what a tool's arguments are for, as its manifest suggests. Only one that is declared
+    pure reads only: the host keeps it to that.
+    """
+    pure = entry.effect == "pure"
+    found = argument_roles.proposed(skill, entry.name, entry.arguments, read_only=pure)
+    return msgspec.structs.replace(
+        found, reads_only=found.reads_only and pure, trusted_results=False
+    )
+
+
 class SkillTool:
     argument_type = SkillArguments
 
@@ -80,6 +92,7 @@ class SkillTool:
             tier="A",
             source=f"skill:{self._skill}",
             yields=label_of(listed),
+            use=_use(self._skill, entry),
         )
 
     def parse(self, arguments: Mapping[str, Any]) -> tuple[SkillArguments, dict[str, Any]]:

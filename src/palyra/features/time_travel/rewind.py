@@ -6,6 +6,7 @@ rewind to before that entry. Nobody else's work is overwritten: a file that some
 it, or is left as it is and named.
 """
 
+import os
 from functools import partial
 from typing import Literal
 
@@ -20,7 +21,7 @@ from palyra.core.events import FileChange, SessionRestored
 from palyra.features.time_travel import rows, session_snapshot
 from palyra.features.time_travel.file_restore import Restoring
 from palyra.features.time_travel.rows import Lasting
-from palyra.store import artifacts, runs, session_rules, sessions, tape
+from palyra.store import artifacts, file_labels, runs, session_rules, sessions, tape
 from palyra.store import rewinds as store_rewinds
 from palyra.store.database import Appended, Database, Tx
 from palyra.store.rewinds import FileEffect
@@ -146,7 +147,7 @@ class Rewinding:
             raise Conflict(
                 f"nobody's work is overwritten: {restore.named(rewound.conflicts)}", files=paths
             )
-        tell = partial(_tell, plan, wanted, rewound)
+        tell = partial(_tell, plan, wanted, rewound, aim)
         told = await self._restoring.carry_out(
             plan.session, "@rewind", aim, partial(_still_so, plan.session), tell
         )
@@ -203,7 +204,7 @@ def _nothing_runs(session: Session, tx: Tx) -> None:
         )
 
 
-def _tell(plan: _Plan, wanted: Rewind, rewound: Rewound, tx: Tx) -> Appended:
+def _tell(plan: _Plan, wanted: Rewind, rewound: Rewound, aim: Aim, tx: Tx) -> Appended:
     session, to = plan.session, wanted.to
     _nothing_runs(session, tx)
     event = SessionRestored(
@@ -215,6 +216,12 @@ def _tell(plan: _Plan, wanted: Rewind, rewound: Rewound, tx: Tx) -> Appended:
     )
     (told,) = tape.append(tx, session.session_id, session.owner, [event])
     if wanted.files:
+        file_labels.put_back(
+            tx,
+            session.owner,
+            [os.path.join(session.workspace, each.path) for each in aim.changes],
+            session_id=session.session_id,
+        )
         taken_back = {effect.call_id for effect in plan.behind}
         store_rewinds.mark(
             tx,

@@ -8,6 +8,7 @@ Taking back what calls changed at workers: a worker keeps how its files were, is
 them back, says what it did.
 """
 
+import os
 from collections.abc import Iterable
 from functools import partial
 from typing import Protocol
@@ -21,7 +22,7 @@ from palyra.core.events import FileChange, ToolUndone
 from palyra.features.time_travel.file_restore import Restoring
 from palyra.features.workers import rows as workers_rows
 from palyra.features.workers.protocol import TookBack
-from palyra.store import artifacts, runs, sessions, tape
+from palyra.store import artifacts, file_labels, runs, sessions, tape
 from palyra.store.artifacts import EffectRow
 from palyra.store.database import Appended, Database, Tx
 from palyra.store.sessions import Session
@@ -345,6 +346,12 @@ class Undoing:
             )
             told += tape.append(tx, session.session_id, session.owner, [undone], effect.run_id)
             artifacts.mark_undone(tx, effect.call_id)
+        file_labels.put_back(
+            tx,
+            session.owner,
+            [os.path.join(session.workspace, each.path) for each in chosen.aim.changes],
+            session_id=session.session_id,
+        )
         return told[0]
 
 

@@ -213,6 +213,10 @@ class _OfJobs(Placeless):
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
 
+    def scope(self, arguments: object, workspace: str) -> Scope:
+        """The workspace: what a job prints it may have read there."""
+        return Scope(paths=(workspace,), workspace=workspace) if workspace else Scope()
+
 
 class JobsTool(_OfJobs):
     argument_type: ClassVar[type[Arguments]] = JobsArguments
