@@ -10,6 +10,7 @@ import apsw
 from palyra.core.errors import ConfigInvalid
 from palyra.store import migrations
 from palyra.store.dialect import Connection
+from palyra.store.migrations import Migration
 from palyra.store.sqlite import SqliteConnection
 from palyra.store.sqlite_schema import MIGRATIONS
 
@@ -93,28 +94,28 @@ def translated(statement: str) -> str:
     return statement.format(identity=_IDENTITY) if "{identity}" in statement else statement
 
 
-def bring_up_to_date(connection: Connection) -> None:
+def bring_up_to_date(connection: Connection, known: tuple[Migration, ...] = MIGRATIONS) -> None:
     """Make the schema, or bring an older one up to date, in one transaction."""
     if connection.has_table("migrations"):
-        migrations.apply(connection, MIGRATIONS, translated)
+        migrations.apply(connection, known, translated)
         return
     if connection.all("SELECT 1 FROM pg_tables WHERE schemaname = current_schema() LIMIT 1"):
         raise ConfigInvalid(
             "the database has tables that are not a journal of Palyra: name an empty database"
         )
     connection.all("BEGIN")
-    for statement in _everything():
+    for statement in _everything(known):
         connection.all(statement)
-    for migration in MIGRATIONS:
+    for migration in known:
         migrations.record(connection, migration)
     connection.all("COMMIT")
 
 
-def _everything() -> Iterator[str]:
+def _everything(known: tuple[Migration, ...]) -> Iterator[str]:
     yield from _FUNCTIONS
     template = SqliteConnection(apsw.Connection(":memory:"))
     try:
-        migrations.apply(template, MIGRATIONS)
+        migrations.apply(template, known)
         made = template.all(
             "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL AND type <> 'trigger'"
             " AND name NOT LIKE 'sqlite_%' ORDER BY rowid"

@@ -5,14 +5,16 @@ belong to somebody else.
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 
 from palyra.core.errors import ConfigInvalid, InvalidInput, Unavailable
-from palyra.store import tape
+from palyra.store import postgres_schema, tape
 from palyra.store.database import Database, Tx
-from palyra.store.postgres import Postgres, shown
+from palyra.store.postgres import Postgres, PostgresConnection, shown
+from palyra.store.sqlite_schema import MIGRATIONS
 from palyra.store.verify import verify
 from tests.cut_wire import CutWire
 from tests.journals import FakeClock, note, noting, run
@@ -248,3 +250,30 @@ def test_a_text_that_the_server_cannot_hold_is_refused_and_harms_nobody(address:
         await db.close()
 
     run(scenario())
+
+
+# The schema that the first journal on a server had.
+_FIRST = 34
+
+
+def test_an_older_schema_becomes_what_a_fresh_database_has(address: str, tmp_path: Path) -> None:
+    older = [each for each in MIGRATIONS if each.number <= _FIRST]
+    with psycopg.connect(address, autocommit=True) as raw:
+        postgres_schema.bring_up_to_date(PostgresConnection(raw, Postgres(address)), tuple(older))
+        postgres_schema.bring_up_to_date(PostgresConnection(raw, Postgres(address)))
+        stepwise = _schema(raw)
+    fresh = server().database(tmp_path / "fresh")
+    with psycopg.connect(fresh, autocommit=True) as raw:
+        postgres_schema.bring_up_to_date(PostgresConnection(raw, Postgres(fresh)))
+        assert _schema(raw) == stepwise
+    assert len(stepwise) > 300
+
+
+def _schema(raw: psycopg.Connection[Any]) -> set[tuple[Any, ...]]:
+    columns = raw.execute(
+        "SELECT table_name, column_name, data_type, collation_name, column_default, is_nullable"
+        " FROM information_schema.columns WHERE table_schema = 'public'"
+    ).fetchall()
+    indexes = raw.execute("SELECT indexname, indexdef FROM pg_indexes").fetchall()
+    numbers = raw.execute("SELECT number, checksum FROM migrations").fetchall()
+    return {*columns, *indexes, *numbers}
