@@ -893,13 +893,13 @@ export interface DefaultModel {
 export interface Deleted {
   id: string;
   object?: "response";
-  deleted?: true;
+  deleted?: boolean;
 }
 
 export interface DeletedConversation {
   id: string;
   object?: "conversation.deleted";
-  deleted?: true;
+  deleted?: boolean;
 }
 
 export interface DeletedSession {

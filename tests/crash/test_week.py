@@ -110,6 +110,7 @@ def test_every_task_is_done_or_waits_for_its_time(week: Any) -> None:
     assert {state for _, state in states} == {"done", "queued"}
     assert {kind for kind, state in states if state == "queued"} <= {
         "journal.maintain",
+        "openai.archive_idle",
         "retention.archive",
         "retention.clean",
         "schedule.fire",

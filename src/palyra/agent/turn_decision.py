@@ -64,4 +64,5 @@ def as_decided(call: CallProgress, judged: Judged) -> CallProgress:
     """The call as the tape will show it when its decision is there."""
     proposed = next(each for each in judged.events if isinstance(each, ToolProposed))
     decided = next(each for each in judged.events if isinstance(each, ToolDecided))
-    return replace(call, proposed=proposed, decided=decided, attempts=call.attempts + 1)
+    # Nobody has tried it before it is decided; the live call may have moved on by now.
+    return replace(call, proposed=proposed, decided=decided, attempts=1)

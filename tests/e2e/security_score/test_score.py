@@ -55,12 +55,12 @@ def test_the_score_counts_questions_answers_and_what_nobody_vouches_for(tmp_path
             where = await inprocess.session(d)
             run = await inprocess.say(d, where, f"mcp:s/look {json.dumps({'what': ORDER})}")
             await inprocess.finished(d, run)
-            run = await inprocess.say(d, where, 'mcp:s/add {"a": 1, "b": 2}')
+            run = await inprocess.say(d, where, 'mcp:s/surroundings {}')
             request = await mcp_at_work.asked(d, where.session_id)
-            wide = Subject(tool="mcp:s/add", kind="tool", value="")
+            wide = Subject(tool="mcp:s/surroundings", kind="tool", value="")
             await mcp_at_work.answer(d, request, decision="allow", scope="session", subject=wide)
             await inprocess.finished(d, run)
-            run = await inprocess.say(d, where, 'mcp:s/add {"a": 3, "b": 4}')
+            run = await inprocess.say(d, where, 'mcp:s/surroundings {}')
             await inprocess.finished(d, run)
             met = await score(d)
             (source,) = met.sources
@@ -74,7 +74,7 @@ def test_the_score_counts_questions_answers_and_what_nobody_vouches_for(tmp_path
             assert (source.session_id, source.seq) == (where.session_id, finished[0].seq)
             tools = {each.tool: each for each in met.tools}
             assert tools["mcp:s/look"].exposed == 0  # It only reads.
-            added = tools["mcp:s/add"]
+            added = tools["mcp:s/surroundings"]
             assert (added.by_grant, added.after_untrusted, added.exposed) == (1, 1, 1)
             assert added.call_id
             assert (met.tasks, met.quiet_tasks, met.exposed) == (5, 2, 1)

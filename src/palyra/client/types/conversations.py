@@ -19,4 +19,4 @@ class ApiConversation(Struct, frozen=True, kw_only=True):
 class DeletedConversation(Struct, frozen=True, kw_only=True):
     id: str
     object: Literal["conversation.deleted"] = "conversation.deleted"
-    deleted: Literal[True] = True
+    deleted: bool = True

@@ -211,7 +211,7 @@ class Reasoning(Struct, frozen=True, kw_only=True):
 class Deleted(Struct, frozen=True, kw_only=True):
     id: str
     object: Literal["response"] = "response"
-    deleted: Literal[True] = True
+    deleted: bool = True
 
 
 class ItemList(Struct, frozen=True, kw_only=True):

@@ -36,7 +36,7 @@ class ApiConversation(Struct, frozen=True, kw_only=True):
 class DeletedConversation(Struct, frozen=True, kw_only=True):
     id: str
     object: Literal["conversation.deleted"] = "conversation.deleted"
-    deleted: Literal[True] = True
+    deleted: bool = True
 
 
 async def create(call: ApiCall[Nothing, ConversationRequest]) -> HttpResponse:

@@ -31,7 +31,7 @@ from palyra.store.runs import RunRow
 class Deleted(Struct, frozen=True, kw_only=True):
     id: str
     object: Literal["response"] = "response"
-    deleted: Literal[True] = True
+    deleted: bool = True
 
 
 class ItemsQuery(Input, frozen=True, kw_only=True):
