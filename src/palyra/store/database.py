@@ -318,6 +318,8 @@ class Database:
         """Return this thread's connection, a new one if the last was lost."""
         connection = cast("Connection | None", getattr(self._local, "connection", None))
         if connection is not None and connection.lost:
+            # Forgotten first: a new one may not be had for a while.
+            self._local.connection = None
             self._reader_connections.remove(connection)
             connection.close()
             connection = None

@@ -30,6 +30,7 @@ SCHEMES = ("postgres://", "postgresql://")
 # One daemon writes a journal: it holds this lock of the server as long as it is connected.
 _WRITER = 0x70616C79
 _CONNECT_S = 10
+_SILENT_S = 15
 # Waiting for a server that went away in the middle of a commit.
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 1.0
@@ -356,6 +357,11 @@ class Postgres:
             self.address,
             autocommit=True,
             connect_timeout=_CONNECT_S,
+            # A server whose machine is gone says nothing: the kernel finds that out.
+            keepalives_idle=_SILENT_S,
+            keepalives_interval=_SILENT_S // 3,
+            keepalives_count=3,
+            tcp_user_timeout=2_000 * _SILENT_S,
             prepare_threshold=_PREPARE_AFTER,
             application_name="palyra",
         )

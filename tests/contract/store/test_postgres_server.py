@@ -277,3 +277,20 @@ def _schema(raw: psycopg.Connection[Any]) -> set[tuple[Any, ...]]:
     indexes = raw.execute("SELECT indexname, indexdef FROM pg_indexes").fetchall()
     numbers = raw.execute("SELECT number, checksum FROM migrations").fetchall()
     return {*columns, *indexes, *numbers}
+
+
+def test_readers_that_found_no_server_find_it_when_it_is_back(address: str, wire: CutWire) -> None:
+    async def scenario() -> None:
+        db = _opened(_through(wire, address))
+        await db.write(noting("t", "first"))
+        assert await db.read(_texts) == ["first"]
+        wire.before = lambda data: True
+        wire.cut()
+        for _ in range(3):
+            with pytest.raises(Unavailable, match="does not answer"):
+                await db.read(_texts)
+        wire.before = lambda data: False
+        assert await db.read(_texts) == ["first"]
+        await db.close()
+
+    run(scenario())
