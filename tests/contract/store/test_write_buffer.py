@@ -123,6 +123,7 @@ def test_many_rows_go_in_whatever_their_number_is(tmp_path: Path) -> None:
     run(scenario())
 
 
+@pytest.mark.sqlite
 def test_positions_go_on_behind_what_another_process_has_appended(tmp_path: Path) -> None:
     async def scenario() -> None:
         path = tmp_path / "j.db"
