@@ -146,15 +146,17 @@ export function kindOf(kind: string): Kind {
 function wordsIn(entry: Entry): string {
   let said = "";
   const add = (value: unknown): void => {
-    if (said.length >= LONGEST_TEXT) return;
+    const room = LONGEST_TEXT - said.length - 1;
+    if (room <= 0) return;
     // Nobody searches for a digest here, and most of some entries is digests.
     if (typeof value === "string" && DIGEST.test(value)) return;
-    if (typeof value === "string") said += ` ${value.slice(0, LONGEST_TEXT)}`;
+    if (typeof value === "string") said += ` ${value.slice(0, room)}`;
     else if (Array.isArray(value)) value.forEach(add);
     else if (value && typeof value === "object") Object.values(value).forEach(add);
   };
   for (const [name, value] of Object.entries(entry.event)) if (name !== "kind") add(value);
-  return said.toLowerCase().slice(0, LONGEST_TEXT);
+  // Not cut afterwards: a part of a text keeps all of it in memory.
+  return said.toLowerCase();
 }
 
 export function gistOf(entry: Entry): string {
