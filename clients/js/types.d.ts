@@ -552,6 +552,7 @@ export interface CandidateSettled {
   reason?: string;
   automatic?: boolean;
   became?: string;
+  content?: string;
 }
 
 export interface Cause {
@@ -1688,6 +1689,7 @@ export interface MemoryWritten {
   state?: string;
   pinned?: boolean;
   digest?: string;
+  about?: string;
 }
 
 export interface MessageDraft {

@@ -22,7 +22,7 @@ from palyra.store.database import Tx
 _MOST_JOINED = 500
 _COLUMNS = "path, digest, label, session_id, run_id, labelled_ms"
 # In front of the path of a file that was written anew: no path begins like this.
-_WAS = "was:"
+WAS = "was:"
 
 
 class LabelledFile(Struct, frozen=True, kw_only=True):
@@ -40,7 +40,7 @@ class LabelledFile(Struct, frozen=True, kw_only=True):
 
 def _file(row: tuple[Any, ...]) -> LabelledFile:
     return LabelledFile(
-        path=row[0].removeprefix(_WAS),
+        path=row[0].removeprefix(WAS),
         digest=row[1],
         label=msgspec.json.decode(row[2], type=Label),
         session_id=row[3],
@@ -68,9 +68,9 @@ def put(
     tape.append(tx, SYSTEM_TAPE, principal, [event])
     for each in files:
         if label == CLEAN:
-            tx.run("DELETE FROM file_labels WHERE path = :was", was=_WAS + each.path)
+            tx.run("DELETE FROM file_labels WHERE path = :was", was=WAS + each.path)
             step = "UPDATE file_labels SET path = :was" if anew else "DELETE FROM file_labels"
-            tx.run(f"{step} WHERE path = :path", path=each.path, was=_WAS + each.path)
+            tx.run(f"{step} WHERE path = :path", path=each.path, was=WAS + each.path)
             continue
         known = tx.one("SELECT label FROM file_labels WHERE path = :path", path=each.path)
         before = msgspec.json.decode(known[0], type=Label) if known else CLEAN
@@ -94,7 +94,7 @@ def put_back(tx: Tx, principal: str, paths: Iterable[str], *, session_id: str) -
     they had a label.
     """
     for path in paths if anything(tx) else ():
-        row = tx.one(f"SELECT {_COLUMNS} FROM file_labels WHERE path = :was", was=_WAS + path)
+        row = tx.one(f"SELECT {_COLUMNS} FROM file_labels WHERE path = :was", was=WAS + path)
         if row is not None:
             was = _file(row)
             put(
@@ -154,7 +154,7 @@ def listing(tx: Tx, *, after: str = "", limit: int = 100) -> list[LabelledFile]:
         ORDER BY path LIMIT :limit""",
         after=after,
         limit=limit,
-        was=_WAS,
+        was=WAS,
     )
     return [_file(row) for row in rows]
 

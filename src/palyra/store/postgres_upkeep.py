@@ -74,7 +74,8 @@ class ServerUpkeep:
 
     def wrong_rows(self, progress: Progress = nobody) -> list[WrongRow]:
         with self._reading() as connection:
-            return wrong_rows(Tx(connection, 0), progress, segments.folder_of(self.path))
+            folder, keys = segments.folder_of(self.path), log_keys.folder_of(self.path)
+            return wrong_rows(Tx(connection, 0), progress, folder, keys)
 
     def page_problems(self) -> list[str]:
         """Return nothing: a page that is damaged there is an error when it is read."""

@@ -7,6 +7,7 @@ and who watches over the daemon is told of it.
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from palyra.core import events
@@ -18,7 +19,7 @@ from palyra.core.events import (
     SessionCreated,
 )
 from palyra.store.database import Tx
-from palyra.store.row_seals import Right
+from palyra.store.row_seals import Right, RowSeals
 
 GRANTS = Right(
     "grants",
@@ -131,6 +132,22 @@ ALL = (
 )
 # Those that a home had when it got its key without saying which.
 FIRST_SEALED = frozenset(right.table for right in ALL[:8])
+
+
+def sealed_tables(keys: Path) -> frozenset[str]:
+    """Return the tables whose rows are sealed by the key in a folder."""
+    names = keys / "rights.tables"
+    return frozenset(names.read_text().split()) if names.exists() else FIRST_SEALED
+
+
+def seals_of(keys: Path) -> tuple[RowSeals | None, frozenset[str]]:
+    """Return the seals by the key in a folder, to look with, and the tables that it sealed; None if
+    it is not there.
+    """
+    try:
+        return RowSeals((keys / "rights.key").read_bytes()), sealed_tables(keys)
+    except OSError:
+        return None, frozenset()
 
 
 def holds(tx: Tx, right: Right, row: Sequence[Any]) -> bool:

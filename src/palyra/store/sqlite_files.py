@@ -264,7 +264,8 @@ def inspect_rows(
     connection = Sqlite(path).open_reader()
     try:
         connection.begin_read()
-        return wrong_rows(Tx(connection, 0), progress, segments.folder_of(path))
+        keys = log_keys.folder_of(path)
+        return wrong_rows(Tx(connection, 0), progress, segments.folder_of(path), keys)
     finally:
         connection.close()
 

@@ -211,10 +211,6 @@ def _project(tx: Tx, held: WriteBuffer, entry: Appended, principal: str) -> None
     """
     event = entry.event
     match event:
-        case ModelReplied() | events.ModelUsed():
-            held.usage.append(_bill(entry, principal, event, event.first_delta_ms, event.task))
-        case events.ModelFailed() if event.billed:
-            held.usage.append(_bill(entry, principal, event, event.first_delta_ms, event.task))
         case events.InputAssembled() if event.from_seq is not None:
             # The next fold begins where the window does, unless that is behind a summary that it
             # must not lose.
@@ -234,27 +230,44 @@ def _project(tx: Tx, held: WriteBuffer, entry: Appended, principal: str) -> None
                     seq=event.kept_from,
                     id=entry.tape,
                 )
-            if event.provider:
-                held.usage.append(_bill(entry, principal, event, 0, "summary"))
         case _:
             pass
+    if isinstance(event, BILLED):
+        bill = usage_row(event, entry.position, entry.time_ms, entry.tape, entry.run_id, principal)
+        if bill is not None:
+            held.usage.append(bill)
 
 
-def _bill(
-    entry: Appended,
-    principal: str,
+BILLED = (ModelReplied, events.ModelUsed, events.ModelFailed, events.SessionCompacted)
+
+
+def usage_row(
     event: ModelReplied | events.ModelFailed | events.ModelUsed | events.SessionCompacted,
-    first_delta_ms: int,
-    task: str,
-) -> tuple[Any, ...]:
-    """Return the usage of a model call, whatever it was for: a row of `held.USAGE`."""
+    position: int,
+    time_ms: int,
+    tape: str,
+    run_id: str,
+    principal: str,
+) -> tuple[Any, ...] | None:
+    """Return the usage that an entry tells of, whatever it was for: a row of
+    `write_buffer.USAGE`. None: nothing was used.
+    """
+    match event:
+        case events.SessionCompacted(provider=""):
+            return None
+        case events.ModelFailed(billed=False):
+            return None
+        case events.SessionCompacted():
+            first_delta_ms, task = 0, "summary"
+        case _:
+            first_delta_ms, task = event.first_delta_ms, event.task
     used = event.usage
     unpriced = event.priced in ("", "unknown")
     return (
-        entry.position,
-        entry.time_ms,
-        entry.tape,
-        entry.run_id,
+        position,
+        time_ms,
+        tape,
+        run_id,
         principal,
         event.provider,
         event.model,

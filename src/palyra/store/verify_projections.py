@@ -4,7 +4,7 @@ A tape says of an item of memory and of a schedule what they are by a digest; a 
 whole.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -26,11 +26,26 @@ Problem = tuple[str, str, str]
 _MOVES = ("state", "next_ms", "updated_ms")
 
 
+# What `MemoryWritten.about` covers of an item: nothing of it changes without being written anew.
+ABOUT = (
+    "scope_value",
+    "provenance",
+    "source",
+    "place",
+    "confidence_bps",
+    "valid_from_ms",
+    "valid_until_ms",
+    "expires_ms",
+    "origin",
+)
+
+
 class _Item(Struct):
     owner: str
     written: MemoryWritten
     state: str
     gone: bool = False
+    superseded_by: str = ""
 
 
 class _Planned(Struct):
@@ -53,6 +68,15 @@ def schedule_digest(schedule: Any) -> str:
     told = msgspec.to_builtins(schedule)
     fixed = {name: value for name, value in told.items() if name not in _MOVES}
     return sha256(msgspec.json.encode(fixed, order="sorted")).hexdigest()
+
+
+def memory_digest(salt: bytes, text: str) -> str:
+    return sha256(bytes(salt) + text.encode()).hexdigest()
+
+
+def about(values: Mapping[str, Any]) -> str:
+    """Return what an item's second digest is made of, from its row."""
+    return msgspec.json.encode([values[name] for name in ABOUT]).decode()
 
 
 def schedule_grant(created_ms: int, schedule_id: str, session_id: str, number: int) -> str:
@@ -94,9 +118,10 @@ class ProjectionFold:
             # A new version takes the place of what holds only when it holds itself.
             first = known is None and old.state != "active"
             if first or (became_active and (known is None or old.state == "active")):
-                old.state = "superseded"
+                old.state, old.superseded_by = "superseded", event.memory_id
         owner = known.owner if known is not None else principal
-        self.items[event.memory_id] = _Item(owner, event, event.state)
+        newer = "" if known is None or event.state == "active" else known.superseded_by
+        self.items[event.memory_id] = _Item(owner, event, event.state, superseded_by=newer)
 
     def _scheduled(self, principal: str, event: AdminChanged) -> None:
         if event.action == "added":
@@ -126,9 +151,9 @@ def wrong_projections(tx: Tx, fold: ProjectionFold) -> Iterator[Problem]:
 
 def _memory(tx: Tx, fold: ProjectionFold) -> Iterator[Problem]:
     seen = set()
-    for memory_id, owner, state, *row in tx.all(
-        """SELECT memory_id, owner, state, kind, scope, supersedes, pinned, label, text, salt
-        FROM memory_items"""
+    for memory_id, owner, state, newer, *row in tx.all(
+        f"""SELECT memory_id, owner, state, superseded_by, kind, scope, supersedes, pinned, label,
+            text, salt, {", ".join(ABOUT)} FROM memory_items"""
     ):
         seen.add(memory_id)
         told = fold.items.get(memory_id)
@@ -141,6 +166,8 @@ def _memory(tx: Tx, fold: ProjectionFold) -> Iterator[Problem]:
             problem = f"it is of {owner}; the tape says {told.owner}"
         elif told.state != state:
             problem = f"it is {state}; the tape says {told.state}"
+        elif newer != told.superseded_by:
+            problem = f"{newer or 'nothing'} stands in its place; the tape says otherwise"
         else:
             problem = _other_item(told.written, row)
         if problem:
@@ -150,16 +177,27 @@ def _memory(tx: Tx, fold: ProjectionFold) -> Iterator[Problem]:
             yield ("memory_items", memory_id, "the tape has this item, the table has not")
 
 
-def _other_item(told: MemoryWritten, row: list[Any]) -> str:
-    kind, scope, supersedes, pinned, label, text, salt = row
-    if told.digest and sha256(bytes(salt) + str(text).encode()).hexdigest() != told.digest:
+def _other_item(told: MemoryWritten, row: Sequence[Any]) -> str:
+    kind, scope, supersedes, pinned, label, text, salt, *rest = row
+    if told.digest and memory_digest(salt, str(text)) != told.digest:
         return "its text was changed"
+    values = dict(zip(ABOUT, rest, strict=True))
+    if told.about and memory_digest(salt, about(values)) != told.about:
+        return "where it is from, whom it is told to or until when it holds was changed"
     said = (told.memory_kind, told.scope, told.supersedes, told.pinned)
     if said != (kind, scope, supersedes, bool(pinned)):
         return f"it says {kind}, {scope}, pinned: {bool(pinned)}; the tape says {said}"
-    if msgspec.json.decode(label, type=Label) != told.label:
+    if read_label(label) != told.label:
         return "its label was changed"
     return ""
+
+
+def read_label(label: str | bytes) -> Label | None:
+    """Return a label as a row has it; None if it is none."""
+    try:
+        return msgspec.json.decode(label, type=Label)
+    except msgspec.DecodeError:
+        return None
 
 
 def _schedules(tx: Tx, fold: ProjectionFold) -> Iterator[Problem]:
@@ -169,7 +207,7 @@ def _schedules(tx: Tx, fold: ProjectionFold) -> Iterator[Problem]:
     ):
         seen.add(schedule_id)
         told = fold.schedules.get(schedule_id)
-        said = msgspec.json.decode(body)
+        said = _object(body)
         problem = ""
         if told is None:
             problem = "no entry tells of this schedule"
@@ -188,11 +226,16 @@ def _schedules(tx: Tx, fold: ProjectionFold) -> Iterator[Problem]:
             yield ("schedules", schedule_id, "the tape has this schedule, the table has not")
 
 
+def _object(body: bytes) -> dict[str, Any]:
+    """Return what a row keeps as JSON; nothing, if it is none."""
+    try:
+        return msgspec.json.decode(body, type=dict[str, Any])
+    except msgspec.DecodeError:
+        return {}
+
+
 def _budgets(tx: Tx, fold: ProjectionFold) -> Iterator[Problem]:
-    stored = {
-        str(name): msgspec.json.decode(body)
-        for name, body in tx.all("SELECT name, body FROM budgets")
-    }
+    stored = {str(name): _object(body) for name, body in tx.all("SELECT name, body FROM budgets")}
     for name in sorted(stored.keys() | fold.budgets.keys()):
         has, told = stored.get(name), fold.budgets.get(name)
         if told is None:
@@ -214,7 +257,10 @@ def scheduled_grants(tx: Tx, session_id: str) -> dict[str, ScheduledGrant]:
     """Return the grants that existing schedules give to their runs in a session."""
     found = {}
     for (body,) in tx.all("SELECT body FROM schedules"):
-        each = msgspec.json.decode(body, type=_Scoped)
+        try:
+            each = msgspec.json.decode(body, type=_Scoped)
+        except msgspec.DecodeError:
+            continue  # Named as a schedule that was changed.
         for number, subject in enumerate(each.scopes):
             name = schedule_grant(each.created_ms, each.schedule_id, session_id, number)
             found[name] = ScheduledGrant(subject, each.owner)

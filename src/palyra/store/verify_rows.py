@@ -7,7 +7,9 @@ This is where somebody would change a state without touching an entry.
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from hashlib import sha256
+from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
@@ -18,16 +20,16 @@ from palyra.core.events import (
     ApprovalRequested,
     ApprovalResolved,
     InputReceived,
-    ModelFailed,
-    ModelReplied,
-    ModelUsed,
     RunAccepted,
-    SessionCompacted,
+    RunCancelled,
+    RunFailed,
+    SessionRestored,
     ToolFinished,
     ToolStarted,
+    ToolUndone,
 )
 from palyra.core.run_state import RunState
-from palyra.store import policy_sets, rights, segment_walk, segments, sessions
+from palyra.store import policy_sets, rights, segment_walk, segments, sessions, tape, write_buffer
 from palyra.store.database import Tx
 from palyra.store.dialect import Row
 from palyra.store.verify_projections import (
@@ -36,6 +38,8 @@ from palyra.store.verify_projections import (
     scheduled_grants,
     wrong_projections,
 )
+from palyra.store.verify_sessions import KINDS as SESSION_KINDS
+from palyra.store.verify_sessions import SessionFold, wrong_sessions
 
 _CHUNK = 2_000
 MOST_ROWS = 100
@@ -49,12 +53,16 @@ _TOLD = frozenset(
         "model.used",
         "model.failed",
         "run.accepted",
+        "run.cancelled",
+        "run.failed",
         "session.compacted",
         "session.reset",
         "session.restored",
         "tool.finished",
         "tool.started",
+        "tool.undone",
         *KINDS,
+        *SESSION_KINDS,
         *rights.TELLING,
     }
 )
@@ -98,75 +106,87 @@ class _Fold:
 
     def __init__(self) -> None:
         self.runs: dict[str, tuple[str, RunState | None]] = {}
-        # Whose each run is, where it came from and its schedule.
-        self.accepted: dict[str, tuple[str, str, str]] = {}
-        # The calls that started, each on its tape, and the artifacts that each tape names.
-        self.started: set[tuple[str, str]] = set()
+        # Whose each run is, where it came from, its schedule, and where that is said.
+        self.accepted: dict[str, tuple[str, str, str, int]] = {}
+        # Why runs ended that did not complete.
+        self.reasons: dict[str, str] = {}
+        # The calls that started, by tape and id, each with its run; those that were undone, and the
+        # tapes whose files were put back to an earlier state.
+        self.started: dict[tuple[str, str], str] = {}
+        self.undone: set[str] = set()
+        self.put_back: set[str] = set()
+        # The artifacts that each tape names.
         self.named: dict[tuple[str, str], int] = {}
         self.approvals: dict[str, _Approval] = {}
         self.tokens: dict[str, _Token] = {}
-        self.usage: dict[int, tuple[str, str, str, str, int, int, int]] = {}
+        self.usage: dict[int, tuple[Any, ...]] = {}
         self.removed: set[str] = set()
         # Where the grants that were given for a session ended, those from behind an entry of it.
         self._ended: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
         self.illegal: list[WrongRow] = []
         self.projections = ProjectionFold()
+        self.sessions = SessionFold()
         # The entries that make rows which give rights: their hash, and the rows.
         self.telling: dict[int, tuple[bytes, tuple[tuple[str, str], ...]]] = {}
 
     def add(self, row: Row) -> None:
-        position, tape, seq, _, run_id, principal, kind, body, *_ = row
+        position, on, seq, time_ms, run_id, principal, kind, body, *_ = row
         if run_id:
-            self._move(position, tape, run_id, kind)
+            self._move(position, on, run_id, kind)
         if kind not in _TOLD:
             return
         event = events.decode(body)
-        if told := rights.told_of(tape, event):
+        if told := rights.told_of(on, event):
             self.telling[position] = (row[8], told)
         if kind in KINDS:
             self.projections.add(principal, event)
+        if kind in SESSION_KINDS:
+            self.sessions.add(on, run_id, principal, event)
+        if isinstance(event, tape.BILLED):
+            used = tape.usage_row(event, position, time_ms, on, run_id, principal)
+            if used is not None:
+                self.usage[position] = used
         match event:
             case RunAccepted():
-                self.accepted[run_id] = (principal, event.origin, event.schedule_id)
+                self.accepted[run_id] = (principal, event.origin, event.schedule_id, position)
+            case RunFailed(reason=reason) | RunCancelled(reason=reason):
+                self.reasons[run_id] = reason
             case ToolStarted():
-                self.started.add((tape, event.call_id))
+                self.started[on, event.call_id] = run_id
+            case ToolUndone():
+                self.undone.add(event.call_id)
             case ToolFinished() | InputReceived():
                 for artifact_id in _artifacts_of(event):
-                    self.named.setdefault((tape, artifact_id), position)
+                    self.named.setdefault((on, artifact_id), position)
             case _:
-                self._tell(position, tape, seq, run_id, event)
+                self._tell(position, on, seq, run_id, event)
 
-    def _move(self, position: int, tape: str, run_id: str, kind: str) -> None:
-        where, state = self.runs.get(run_id, (tape, None))
+    def _move(self, position: int, on: str, run_id: str, kind: str) -> None:
+        where, state = self.runs.get(run_id, (on, None))
         try:
             self.runs[run_id] = (where, run_state.advance(state, kind))
         except IllegalTransition as error:
             self.illegal.append(WrongRow("entries", str(position), error.message))
 
-    def _tell(
-        self, position: int, tape: str, seq: int, run_id: str, event: events.AnyEvent
-    ) -> None:
+    def _tell(self, position: int, on: str, seq: int, run_id: str, event: events.AnyEvent) -> None:
         match event:
             case ApprovalRequested():
-                owner = self.accepted.get(run_id, ("", "", ""))[0]
+                owner = self.accepted[run_id][0] if run_id in self.accepted else ""
                 self.approvals[event.approval_id] = _Approval(
-                    tape, run_id, event.call_id, event.tool, owner, position, event.expires_ms
+                    on, run_id, event.call_id, event.tool, owner, position, event.expires_ms
                 )
             case ApprovalResolved():
                 asked = self.approvals.get(event.approval_id)
                 if asked is not None:
                     asked.decision, asked.resolved = event.decision, event
                     asked.position, asked.seq = position, seq
-            case ModelReplied() | ModelUsed():
-                self._bill(position, tape, run_id, event)
-            case ModelFailed() if event.billed:
-                self._bill(position, tape, run_id, event)
-            case SessionCompacted() if event.provider:
-                self._bill(position, tape, run_id, event)
             case events.SessionReset():
-                self._ended[tape].append((position, 0))
-            case events.SessionRestored(conversation=True, to_seq=to_seq):
-                self._ended[tape].append((position, to_seq))
+                self._ended[on].append((position, 0))
+            case SessionRestored():
+                if event.conversation:
+                    self._ended[on].append((position, event.to_seq))
+                if event.files:
+                    self.put_back.add(on)
             case AdminChanged(what="token", action="created"):
                 named = event.details
                 self.tokens[event.subject] = _Token(
@@ -190,49 +210,30 @@ class _Fold:
             given.position < at and given.seq > to_seq for at, to_seq in self._ended[given.tape]
         )
 
-    def _bill(
-        self,
-        position: int,
-        tape: str,
-        run_id: str,
-        event: ModelReplied | ModelUsed | ModelFailed | SessionCompacted,
-    ) -> None:
-        used = event.usage
-        self.usage[position] = (
-            tape,
-            run_id,
-            event.provider,
-            event.model,
-            used.input_tokens,
-            used.output_tokens,
-            event.cost_microusd,
-        )
-
 
 def wrong_rows(
-    tx: Tx, progress: Callable[[int], None] = lambda entries: None, folder: Path | None = None
+    tx: Tx,
+    progress: Callable[[int], None] = lambda entries: None,
+    folder: Path | None = None,
+    keys: Path | None = None,
 ) -> list[WrongRow]:
     """Return the first rows that the tape does not imply, at most a hundred. The entries must have
-    been verified.
+    been verified. `keys`: the folder with the key that rights are sealed with, where it is at hand.
     """
     fold = _Fold()
     for seen, row in enumerate(segment_walk.rows(tx, folder, segments.listing(tx)), 1):
         fold.add(row)
         if seen % _CHUNK == 0:
             progress(seen)
-    found = fold.illegal[:MOST_ROWS]
-    for look in _LOOKS:
-        for each in look(tx, fold):
-            found.append(each)
-            if len(found) >= MOST_ROWS:
-                return found
-    return found
+    looks = (fold.illegal, *(look(tx, fold) for look in _LOOKS), _sealed(tx, keys))
+    return list(islice(chain.from_iterable(looks), MOST_ROWS))
 
 
 def _runs(tx: Tx, fold: _Fold) -> Iterator[WrongRow]:
     seen = set()
-    for run_id, session_id, state, *whose in tx.all(
-        "SELECT run_id, session_id, state, principal, origin, schedule_id FROM runs"
+    for run_id, session_id, state, reason, *whose in tx.all(
+        """SELECT run_id, session_id, state, reason, principal, origin, schedule_id,
+            accepted_position FROM runs"""
     ):
         seen.add(run_id)
         if run_id not in fold.runs:
@@ -244,6 +245,10 @@ def _runs(tx: Tx, fold: _Fold) -> Iterator[WrongRow]:
             )
         elif tuple(whose) != fold.accepted.get(run_id):
             yield WrongRow("runs", run_id, f"it is of {whose[0]}; the tape tells of another")
+        elif state in run_state.TERMINAL and reason != fold.reasons.get(run_id, ""):
+            yield WrongRow(
+                "runs", run_id, f"it ended as {reason!r}; the tape says {fold.reasons.get(run_id)}"
+            )
     for run_id in fold.runs.keys() - seen:
         yield WrongRow("runs", run_id, "the tape has this run, the table has not")
 
@@ -314,9 +319,11 @@ def _grants(tx: Tx, fold: _Fold) -> Iterator[WrongRow]:
 
 
 def _tokens(tx: Tx, fold: _Fold) -> Iterator[WrongRow]:
+    seen = set()
     for token_id, name, scope, workspace, principal, expires_ms, revoked_ms in tx.all(
         "SELECT token_id, name, scope, workspace, principal, expires_ms, revoked_ms FROM tokens"
     ):
+        seen.add(token_id)
         told = fold.tokens.get(token_id)
         if told is None:
             yield WrongRow("tokens", token_id, f"no entry tells that {name!r} was made")
@@ -328,18 +335,26 @@ def _tokens(tx: Tx, fold: _Fold) -> Iterator[WrongRow]:
             )
         elif told.revoked and not revoked_ms:
             yield WrongRow("tokens", token_id, f"{name!r} was revoked, and is not any more")
+        elif revoked_ms and not told.revoked:
+            yield WrongRow("tokens", token_id, f"nobody has revoked {name!r}")
+    for token_id in fold.tokens.keys() - seen:
+        yield WrongRow("tokens", token_id, "the tape has this token, the table has not")
 
 
 def _usage(tx: Tx, fold: _Fold) -> Iterator[WrongRow]:
-    for position, *row in tx.all(
-        """SELECT position, session_id, run_id, provider, model, input_tokens, output_tokens,
-            cost_microusd FROM usage"""
-    ):
-        told = fold.usage.pop(position, None)
+    columns = write_buffer.USAGE.columns
+    for row in tx.all(f"SELECT {', '.join(columns)} FROM usage"):
+        told = fold.usage.pop(row[0], None)
         if told is None:
-            yield WrongRow("usage", str(position), "no model call stands at this position")
-        elif tuple(row) != told:
-            yield WrongRow("usage", str(position), f"it says {row}, the tape {list(told)}")
+            yield WrongRow("usage", str(row[0]), "no model call stands at this position")
+            continue
+        for name, stored, said in zip(columns, row, told, strict=True):
+            # Rows from before prices were told count the built-in models as priced.
+            before = name == "unpriced" and row[5] in ("demo", "scripted")
+            if stored != said and not before:
+                problem = f"{name} is {stored}; the tape says {said}"
+                yield WrongRow("usage", str(row[0]), problem)
+                break
     for position in fold.usage:
         yield WrongRow("usage", str(position), "a model call was paid for and is not counted")
 
@@ -354,9 +369,9 @@ def _artifacts(tx: Tx, fold: _Fold) -> Iterator[WrongRow]:
         if row and sha256(row[0]).hexdigest() != artifact_id:
             yield WrongRow("artifacts", artifact_id, f"its content in {session_id} was changed")
     lying = segments.tapes(tx)
-    for (tape, artifact_id), position in fold.named.items():
+    for (on, artifact_id), position in fold.named.items():
         # What is sealed has its artifacts with it; a branch has those of what it was branched from.
-        owners = sessions.ancestors(tx, tape)
+        owners = sessions.ancestors(tx, on)
         if not lying.keys().isdisjoint(owners):
             continue
         if not any(_has_artifact(tx, owner, artifact_id) for owner in owners):
@@ -388,9 +403,13 @@ def _effects(tx: Tx, fold: _Fold) -> Iterator[WrongRow]:
     """Check that what can be undone is what a call did. The checkpoint itself is sealed, and bound
     to its call.
     """
-    for call_id, session_id in tx.all("SELECT call_id, session_id FROM effects WHERE run_id <> ''"):
-        if (session_id, call_id) not in fold.started:
-            yield WrongRow("effects", call_id, "no entry tells that this call was started")
+    for call_id, session_id, run_id, undone_ms in tx.all(
+        "SELECT call_id, session_id, run_id, undone_ms FROM effects WHERE run_id <> ''"
+    ):
+        if fold.started.get((session_id, call_id)) != run_id:
+            yield WrongRow("effects", call_id, "no entry tells that this run started this call")
+        elif undone_ms and call_id not in fold.undone and session_id not in fold.put_back:
+            yield WrongRow("effects", call_id, "nobody has undone it")
 
 
 def _policies(tx: Tx, _: _Fold) -> Iterator[WrongRow]:
@@ -402,6 +421,19 @@ def _policies(tx: Tx, _: _Fold) -> Iterator[WrongRow]:
 def _projections(tx: Tx, fold: _Fold) -> Iterator[WrongRow]:
     for table, row, problem in wrong_projections(tx, fold.projections):
         yield WrongRow(table, row, problem)
+    for table, row, problem in wrong_sessions(tx, fold.sessions):
+        yield WrongRow(table, row, problem)
+
+
+def _sealed(tx: Tx, keys: Path | None) -> Iterator[WrongRow]:
+    """A right carries a seal by the daemon's key, over all that it says."""
+    seals, tables = rights.seals_of(keys) if keys is not None else (None, frozenset[str]())
+    if seals is None:
+        return
+    for right in rights.ALL:
+        for row in tx.all(f"SELECT {right.columns} FROM {right.table}"):
+            if right.table in tables and not seals.holds(right, row):
+                yield WrongRow(right.table, rights.names(right, row), "its seal does not hold")
 
 
 def _bound(tx: Tx, fold: _Fold) -> Iterator[WrongRow]:

@@ -9,17 +9,23 @@ import apsw
 import pytest
 
 from palyra.agent.approval_steps import Answer
+from palyra.agent.session_rules import SessionRules
 from palyra.api.auth import Access
 from palyra.core.budgets import Limit, Terms
+from palyra.core.events import FileDigest
 from palyra.core.ids import OWNER
+from palyra.core.labels import CLEAN, Label
 from palyra.core.tools import Subject
 from palyra.features.budgets import rows as budget_rows
+from palyra.features.learning import rows as learning_rows
+from palyra.features.learning.model import Candidate
 from palyra.features.memory.model import NewMemory
 from palyra.features.memory.service import MemoryChange
 from palyra.features.time_travel.rewind import Rewind
 from palyra.models.scripted import StreamPause, Turn
 from palyra.serve.wiring.daemon import Daemon
-from palyra.store import sqlite_files
+from palyra.store import file_labels, sqlite_files
+from palyra.store.database import Tx
 from palyra.system.clock import Clock
 from tests import replaying
 from tests.crash.harness import live, prepare
@@ -115,8 +121,43 @@ async def _keep(d: Daemon) -> None:
         limit = Limit(name=name, terms=Terms(tokens=tokens))
         await d.db.write(lambda tx, limit=limit: budget_rows.put(tx, limit, OWNER))  # type: ignore[misc]
     await d.db.write(lambda tx: budget_rows.remove(tx, "gone", OWNER))
+    await _keep_what_hangs_on_sessions(d)
     grants = await d.db.read(lambda tx: tx.all("SELECT 1 FROM grants"))
     assert grants, "what a schedule may do is a grant that no approval gave"
+
+
+async def _keep_what_hangs_on_sessions(d: Daemon) -> None:
+    """Rules, subagents, labels of files and candidates, some of each taken back."""
+    where = await session(d)
+    await finished(d, await say(d, where, "delegate"))
+    rules = d.get(SessionRules)
+    await rules.add(OWNER, where.session_id, "never touch ./kept")
+    gone = await rules.add(OWNER, where.session_id, "never touch ./gone")
+    await rules.remove(OWNER, where.session_id, gone.rule_id)
+    made = [
+        Candidate(
+            candidate_id=d.get(Clock).new_id(),
+            owner=OWNER,
+            kind="fact",
+            content=f"The {name} is wide",
+            confidence_bps=5_000,
+            state="pending_review",
+        )
+        for name in ("sea", "road", "lane")
+    ]
+
+    def step(tx: Tx) -> None:
+        read = Label(integrity="untrusted")
+        files = [FileDigest(f"/nowhere/{name}", "") for name in ("a", "b", "c")]
+        file_labels.put(tx, OWNER, files, read)
+        file_labels.put(tx, OWNER, files[1:2], CLEAN)
+        file_labels.put(tx, OWNER, files[2:], CLEAN, anew=True)
+        for each in made:
+            learning_rows.propose(tx, each)
+        learning_rows.settle(tx, made[1], "reject", OWNER)
+        learning_rows.settle(tx, made[2], "accept", OWNER, reworded="The lane is narrow")
+
+    await d.db.write(step)
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +168,15 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     async def scene() -> None:
         await live(folder, scenario)
         large = Turn(calls=(call("test.pure", text="z" * 200_000),))
-        turns = {**scenario.turns, "large": [large, Turn(text=("read",))]}
+        turns = {
+            **scenario.turns,
+            "large": [large, Turn(text=("read",))],
+            "delegate": [
+                Turn(calls=(call("agent.spawn", task="part"),)),
+                Turn(text=("done",)),
+            ],
+            "part": [Turn(text=("done",))],
+        }
         async with daemon(folder, turns) as d:
             where = await session(d)
             await finished(d, await say(d, where, "large"))
@@ -311,6 +360,76 @@ CHANGES = {
         " BLOB)",
         "policy_sets",
     ),
+    "a session of somebody else": ("UPDATE sessions SET owner = 'user:mallory'", "sessions"),
+    "a session that works elsewhere": ("UPDATE sessions SET workspace = '/'", "sessions"),
+    "a session with another model": ("UPDATE sessions SET model = 'cheap/one'", "sessions"),
+    "a session that is gone": ("DELETE FROM sessions", "sessions"),
+    "a rule that is gone": ("DELETE FROM session_rules", "session_rules"),
+    "a rule that says something else": (
+        "UPDATE session_rules SET words = 'never touch /x'",
+        "session_rules",
+    ),
+    "a rule that nobody laid down": (
+        "INSERT INTO session_rules SELECT session_id, 'X', words, 1 FROM session_rules LIMIT 1",
+        "session_rules",
+    ),
+    "a message that would be taken once more": ("DELETE FROM submissions", "submissions"),
+    "a message of another run": ("UPDATE submissions SET run_id = 'X'", "submissions"),
+    "a subagent of somebody else": ("UPDATE children SET principal = 'user:mallory'", "children"),
+    "a subagent that may go deeper": ("UPDATE children SET depth = depth - 1", "children"),
+    "a subagent that is gone": ("DELETE FROM children", "children"),
+    "a file without its label": ("DELETE FROM file_labels", "file_labels"),
+    "a file with a lesser label": ("UPDATE file_labels SET label = '{}'", "file_labels"),
+    "a label that cannot be read": ("UPDATE file_labels SET label = '{'", "file_labels"),
+    "a file that stood elsewhere": (
+        "UPDATE file_labels SET path = 'was:/x' WHERE substr(path, 1, 4) = 'was:'",
+        "file_labels",
+    ),
+    "a finding that says something else": (
+        "UPDATE candidates SET body = CAST(replace(CAST(body AS TEXT), 'sea', 'sky') AS BLOB)",
+        "candidates",
+    ),
+    "a finding that was accepted in other words": (
+        "UPDATE candidates SET body = CAST(replace(CAST(body AS TEXT), 'narrow', 'wide') AS BLOB)",
+        "candidates",
+    ),
+    "a finding that waits again": (
+        "UPDATE candidates SET state = 'pending_review' WHERE state = 'rejected'",
+        "candidates",
+    ),
+    "a finding of somebody else": ("UPDATE candidates SET owner = 'user:mallory'", "candidates"),
+    "a memory that others are told": ("UPDATE memory_items SET scope_value = 'x'", "memory_items"),
+    "a memory from elsewhere": ("UPDATE memory_items SET origin = 'rules'", "memory_items"),
+    "a memory that holds for longer": (
+        "UPDATE memory_items SET valid_until_ms = 1 << 50",
+        "memory_items",
+    ),
+    "a memory in another's place": (
+        "UPDATE memory_items SET superseded_by = 'X' WHERE state = 'superseded'",
+        "memory_items",
+    ),
+    "a memory whose label cannot be read": (
+        "UPDATE memory_items SET label = '{'",
+        "memory_items",
+    ),
+    "a schedule that cannot be read": ("UPDATE schedules SET body = x'7b'", "schedules"),
+    "a budget that cannot be read": ("UPDATE budgets SET body = x'7b'", "budgets"),
+    "a call that somebody else paid for": (
+        "UPDATE usage SET principal = 'user:mallory'",
+        "usage",
+    ),
+    "a call from another month": ("UPDATE usage SET time_ms = 1", "usage"),
+    "a run that failed for another reason": (
+        "UPDATE runs SET reason = 'loop' WHERE state IN ('done', 'failed', 'cancelled')",
+        "runs",
+    ),
+    "a token that is gone": ("DELETE FROM tokens", "tokens"),
+    "a token that nobody revoked": ("UPDATE tokens SET revoked_ms = 5", "tokens"),
+    "a token by another secret": ("UPDATE tokens SET digest = token_id", "tokens"),
+    "a question that says something else": ("UPDATE approvals SET about = 'money'", "approvals"),
+    "a grant that shows other arguments": ("UPDATE grants SET seen = x'7b7d20'", "grants"),
+    "an undo that another run may do": ("UPDATE effects SET run_id = 'X'", "effects"),
+    "an undo that is over already": ("UPDATE effects SET undone_ms = 5", "effects"),
     "an artifact with another content": (
         "INSERT INTO artifacts VALUES ('s', 'x', 'text/plain', x'01', 1)",
         "artifacts",
@@ -325,6 +444,7 @@ def test_a_row_that_the_tape_does_not_imply_is_named(
     statement, table = CHANGES[name]
     journal = tmp_path / "journal.db"
     shutil.copy(whole, journal)
+    shutil.copytree(whole.with_name("keys"), tmp_path / "keys")
     raw = apsw.Connection(str(journal))
     raw.execute(statement)
     assert raw.total_changes()

@@ -157,13 +157,16 @@ class CandidateSettled(Event, frozen=True, kw_only=True, tag="candidate.settled"
     automatic: bool = False
     # What it is now, or was: `memory ID`, `skill NAME`, `policy FILE`.
     became: str = ""
+    # What it says since then, if the person who accepted it put it in other words.
+    content: str = ""
 
 
 class MemoryWritten(Event, frozen=True, kw_only=True, tag="memory.written"):
     """An item as it stands from now on. Its text is not said: what is on the tape stays there, and
     a purge must be one.
 
-    `digest` is the SHA-256 of the item's salt and text; with the salt gone it says nothing.
+    `digest` is the SHA-256 of the item's salt and text; with the salt gone it says nothing. `about`
+    is the same of where it is from, whom it is told to, and until when it holds.
     """
 
     memory_id: str
@@ -175,6 +178,7 @@ class MemoryWritten(Event, frozen=True, kw_only=True, tag="memory.written"):
     state: str = "active"
     pinned: bool = False
     digest: str = ""
+    about: str = ""
 
 
 class MemoryRemoved(Event, frozen=True, kw_only=True, tag="memory.removed"):

@@ -150,9 +150,20 @@ def propose(tx: Tx, candidate: Candidate) -> Candidate:
 
 
 def settle(
-    tx: Tx, candidate: Candidate, by: Move, who: str, reason: str = "", **changes: Any
+    tx: Tx,
+    candidate: Candidate,
+    by: Move,
+    who: str,
+    reason: str = "",
+    *,
+    reworded: str = "",
+    **changes: Any,
 ) -> Candidate:
-    """Move a candidate. What may not move so is an error, and nothing is written."""
+    """Move a candidate. What may not move so is an error, and nothing is written. `reworded`: what
+    a person has it say from now on.
+    """
+    if reworded:
+        changes["content"] = reworded
     state = model.move(candidate.state, by, candidate.candidate_id)
     changed = msgspec.structs.replace(candidate, state=state, reason=reason, **changes)
     assert state != "proposed"
@@ -162,6 +173,7 @@ def settle(
         reason=reason,
         automatic=changed.automatic,
         became=_became(changed),
+        content=reworded,
     )
     tape.append(tx, SYSTEM_TAPE, who, [event])
     return _put(tx, changed)

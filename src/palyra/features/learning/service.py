@@ -188,9 +188,7 @@ class Learning:
     def _remember(self, tx: Tx, principal: str, wanted: str, text: str) -> Candidate:
         """Accept and apply in one step: a crash leaves both or neither."""
         candidate = rows.get(tx, principal, wanted)
-        if text:
-            candidate = msgspec.structs.replace(candidate, content=text)
-        accepted = rows.settle(tx, candidate, "accept", principal)
+        accepted = rows.settle(tx, candidate, "accept", principal, reworded=text)
         item = apply.item_of(self._memory, accepted, _where(tx, accepted), by_a_person=True)
         effect = apply.remember(tx, accepted, item)
         return rows.settle(

@@ -109,7 +109,7 @@ async def protect_rights(db: Database, keys: Path) -> Callable[[], None]:
     fresh = path.with_name("rights.key.new")
     made = path.exists()
     db.seals = RowSeals(key(path if made else fresh), adopts=not made)
-    sealed = _sealed_tables(tables) if made else frozenset()
+    sealed = rights.sealed_tables(keys) if made else frozenset()
     known = frozenset(right.table for right in rights.ALL) | {rights.BOUND}
     if known - sealed:
         await db.write(partial(rights.seal_all_but, sealed=sealed))
@@ -123,11 +123,6 @@ async def protect_rights(db: Database, keys: Path) -> Callable[[], None]:
             sync_folder(keys)
 
     return everything_is_sealed
-
-
-def _sealed_tables(path: Path) -> frozenset[str]:
-    """Return the tables whose rows were sealed when there was a key for them."""
-    return frozenset(path.read_text().split()) if path.exists() else rights.FIRST_SEALED
 
 
 def here(forbidden: tuple[str, ...]) -> str:

@@ -6,7 +6,6 @@ it out of the index with it.
 
 import os
 from collections.abc import Sequence
-from hashlib import sha256
 from typing import Any
 
 import msgspec
@@ -24,6 +23,7 @@ from palyra.features.memory.rows.index import IndexEntry
 from palyra.store import tape
 from palyra.store.database import Tx
 from palyra.store.dialect import Row
+from palyra.store.verify_projections import about, memory_digest
 
 _COLUMNS = """memory_id, owner, text, kind, scope, scope_value, label, provenance, source, place,
     confidence_bps, valid_from_ms,
@@ -448,7 +448,8 @@ def _written(tx: Tx, item: Item) -> MemoryWritten:
         supersedes=item.supersedes,
         state=item.state,
         pinned=item.pinned,
-        digest=sha256(bytes(row[0]) + item.text.encode()).hexdigest(),
+        digest=memory_digest(row[0], item.text),
+        about=memory_digest(row[0], about(_values(item))),
     )
 
 
