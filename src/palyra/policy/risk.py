@@ -59,15 +59,21 @@ def _by_capability(question: Question) -> Iterator[Assessment]:
             "medium", f"connects to {', '.join(question.scope.hosts) or 'the network'}"
         )
     if "message" in tool.capabilities:
-        yield Assessment(
-            "high", f"sends a message to {', '.join(question.scope.recipients) or 'other people'}"
-        )
+        yield _saying(question)
     if "secrets" in tool.capabilities:
         yield Assessment("high", "receives secrets")
     if tool.effect == "once":
         yield Assessment("medium", "cannot be undone")
     if not tool.source.startswith("internal"):
         yield Assessment("medium", f"the tool comes from {tool.source}")
+
+
+def _saying(question: Question) -> Assessment:
+    recipients = ", ".join(question.scope.recipients)
+    if not recipients and question.tool.source.startswith("internal"):
+        # A schedule says nothing yet, and its runs are judged call by call.
+        return Assessment("medium", "has work done later in your name")
+    return Assessment("high", f"sends a message to {recipients or 'other people'}")
 
 
 def _by_scope(question: Question) -> Iterator[Assessment]:
