@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import apsw
 
 from palyra.core import ids
-from palyra.core.events import AnyEvent, SessionRuled
+from palyra.core.events import AnyEvent, SessionChanged
 from palyra.store import tape
 from palyra.store.database import Database, Tx
 from tests import stores
@@ -45,8 +45,8 @@ def run(work: Coroutine[Any, Any, T], seconds: float = 60) -> T:
     return asyncio.run(bounded())
 
 
-def note(text: str) -> SessionRuled:
-    return SessionRuled(rule_id="r", words=text)
+def note(text: str) -> SessionChanged:
+    return SessionChanged(title=text)
 
 
 def noting(tape_id: str, *texts: str) -> Callable[[Tx], Any]:

@@ -247,7 +247,7 @@ async def _read_back(path: Path) -> set[str]:
     async with opened(path) as db:
         assert (await db.read(verify)).ok
         entries = await _entries(db, "t")
-        return {msgspec.json.decode(entry.event)["words"] for entry in entries}
+        return {msgspec.json.decode(entry.event)["title"] for entry in entries}
 
 
 @pytest.mark.sqlite

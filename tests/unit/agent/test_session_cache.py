@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from palyra.agent.session_cache import SessionCache
-from palyra.core.events import AnyEvent, SessionCreated
+from palyra.core.events import AnyEvent, SessionCreated, SessionRuled
 from palyra.store.database import Appended
-from tests.journals import note, opened, run
+from tests.journals import opened, run
 
 
 def entry(tape: str, seq: int, event: AnyEvent) -> Appended:
@@ -25,7 +25,7 @@ def test_a_session_that_cannot_be_kept_in_step_is_read_anew_and_the_others_of_it
             )
             defect = entry("one", 2, None)  # type: ignore[arg-type]  # whatever it is that its conversation cannot take
             defect.wire = None  # type: ignore[assignment]
-            lives.on_commit([defect, entry("two", 2, note("be brief"))])
+            lives.on_commit([defect, entry("two", 2, SessionRuled(rule_id="r", words="be brief"))])
             assert lives.peek("one") is None
             two = lives.peek("two")
             assert two is not None
