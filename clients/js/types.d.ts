@@ -682,6 +682,7 @@ export interface ChatRequest {
   verbosity?: string | null;
   parallel_tool_calls?: boolean | null;
   logit_bias?: { [name: string]: number } | null;
+  web_search_options?: { [name: string]: unknown } | null;
 }
 
 export interface ChatTool {
@@ -2535,6 +2536,7 @@ export interface ResponseTool {
   name?: string;
   description?: string | null;
   parameters?: { [name: string]: unknown } | null;
+  filters?: { [name: string]: unknown } | null;
 }
 
 export interface ResponseUsage {

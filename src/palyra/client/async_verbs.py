@@ -1183,6 +1183,7 @@ class AsyncVerbs(AsyncCalling):
         verbosity: str | None = None,
         parallel_tool_calls: bool | None = None,
         logit_bias: dict[str, float] | None = None,
+        web_search_options: dict[str, Any] | None = None,
     ) -> ChatCompletion:
         """The agent answers a chat, for programs that know OpenAI's."""
         return await self.call(
@@ -1215,6 +1216,7 @@ class AsyncVerbs(AsyncCalling):
                     "verbosity": verbosity,
                     "parallel_tool_calls": parallel_tool_calls,
                     "logit_bias": logit_bias,
+                    "web_search_options": web_search_options,
                 },
                 {
                     "model": "",
@@ -1241,6 +1243,7 @@ class AsyncVerbs(AsyncCalling):
                     "verbosity": None,
                     "parallel_tool_calls": None,
                     "logit_bias": None,
+                    "web_search_options": None,
                 },
             ),
             "openai:ChatCompletion",
@@ -1274,6 +1277,7 @@ class AsyncVerbs(AsyncCalling):
         verbosity: str | None = None,
         parallel_tool_calls: bool | None = None,
         logit_bias: dict[str, float] | None = None,
+        web_search_options: dict[str, Any] | None = None,
     ) -> AsyncIterator[ServerSentEvent]:
         """The agent answers a chat, for programs that know OpenAI's: the events as they come."""
         return self.events(
@@ -1306,6 +1310,7 @@ class AsyncVerbs(AsyncCalling):
                     "verbosity": verbosity,
                     "parallel_tool_calls": parallel_tool_calls,
                     "logit_bias": logit_bias,
+                    "web_search_options": web_search_options,
                 },
                 {
                     "model": "",
@@ -1332,6 +1337,7 @@ class AsyncVerbs(AsyncCalling):
                     "verbosity": None,
                     "parallel_tool_calls": None,
                     "logit_bias": None,
+                    "web_search_options": None,
                 },
             ),
         )

@@ -1165,6 +1165,7 @@ class Verbs(Calling):
         verbosity: str | None = None,
         parallel_tool_calls: bool | None = None,
         logit_bias: dict[str, float] | None = None,
+        web_search_options: dict[str, Any] | None = None,
     ) -> ChatCompletion:
         """The agent answers a chat, for programs that know OpenAI's."""
         return self.call(
@@ -1197,6 +1198,7 @@ class Verbs(Calling):
                     "verbosity": verbosity,
                     "parallel_tool_calls": parallel_tool_calls,
                     "logit_bias": logit_bias,
+                    "web_search_options": web_search_options,
                 },
                 {
                     "model": "",
@@ -1223,6 +1225,7 @@ class Verbs(Calling):
                     "verbosity": None,
                     "parallel_tool_calls": None,
                     "logit_bias": None,
+                    "web_search_options": None,
                 },
             ),
             "openai:ChatCompletion",
@@ -1256,6 +1259,7 @@ class Verbs(Calling):
         verbosity: str | None = None,
         parallel_tool_calls: bool | None = None,
         logit_bias: dict[str, float] | None = None,
+        web_search_options: dict[str, Any] | None = None,
     ) -> Iterator[ServerSentEvent]:
         """The agent answers a chat, for programs that know OpenAI's: the events as they come."""
         return self.events(
@@ -1288,6 +1292,7 @@ class Verbs(Calling):
                     "verbosity": verbosity,
                     "parallel_tool_calls": parallel_tool_calls,
                     "logit_bias": logit_bias,
+                    "web_search_options": web_search_options,
                 },
                 {
                     "model": "",
@@ -1314,6 +1319,7 @@ class Verbs(Calling):
                     "verbosity": None,
                     "parallel_tool_calls": None,
                     "logit_bias": None,
+                    "web_search_options": None,
                 },
             ),
         )

@@ -34,6 +34,7 @@ FEATURES: tuple[Feature, ...] = (
     Feature("memory"),
     Feature("mcp", needs=("vault",)),
     Feature("skills"),
+    Feature("web_search", needs=("vault",)),
     Feature("workers", needs=("tls",)),
     Feature("project_notes", needs=("notices",)),
     Feature("setup"),

@@ -200,6 +200,7 @@ class ResponseTool(Struct, frozen=True, kw_only=True):
     name: str = ""
     description: str | None = None
     parameters: dict[str, Any] | None = None
+    filters: dict[str, Any] | None = None
 
 
 class Reasoning(Struct, frozen=True, kw_only=True):

@@ -17,7 +17,6 @@ _REFUSED: Final = {
     "function_call": "functions became tools: use tools and tool_choice",
     "top_logprobs": _LOGPROBS,
     "moderation": "no moderation runs here: leave {} out",
-    "web_search_options": "web search is no tool of the agent: leave {} out",
     "max_tool_calls": "calls are limited by the agent's budgets: leave {} out",
     "prompt": "prompts are not stored here: send instructions and input",
     "image": "the agent makes no images: leave {} out",

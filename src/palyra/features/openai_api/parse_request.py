@@ -36,6 +36,8 @@ from palyra.features.openai_api.wire_types import (
 AGENT = "palyra"
 SESSION = b"x-palyra-session"
 KEY = b"idempotency-key"
+# Its dated names, and that of the preview, begin so.
+_WEB_SEARCH = "web_search"
 _FIELD = re.compile(rb"[!-~]{1,200}")
 
 
@@ -65,6 +67,7 @@ def chat(body: ChatRequest, headers: dict[bytes, bytes]) -> CallerRequest:
         user=body.user or "",
         offered=offered,
         wanted=_with(wanted, model_options.of_chat(body)),
+        searches="" if body.web_search_options is None else "web_search_options",
         names=model_options.CHAT_NAMES,
     )
 
@@ -73,16 +76,19 @@ def responses(body: ResponseRequest, headers: dict[bytes, bytes]) -> CallerReque
     conversation = conversation_of(body)
     if conversation and body.previous_response_id:
         refuse("conversation", "a response goes on from another one, or in a conversation")
-    for each in body.tools or ():
+    searches = [each for each in body.tools or () if each.type.startswith(_WEB_SEARCH)]
+    if any(each.filters for each in searches):
+        refuse("tools", "a web search here has no filters: name the site in the question")
+    functions = [each for each in body.tools or () if each not in searches]
+    for each in functions:
         if each.type != "function":
             refuse(
                 "tools",
                 f"the agent has tools of its own and cannot be given {each.type[:40]!r}: offer"
-                " functions only",
+                " functions and web_search only",
             )
     tools = tuple(
-        ClientTool(each.name, each.description or "", each.parameters or {})
-        for each in body.tools or ()
+        ClientTool(each.name, each.description or "", each.parameters or {}) for each in functions
     )
     offered, wanted = answer_options.of_response(body.text, body.tool_choice, tools)
     items = [ResponseItem(content=body.input)] if isinstance(body.input, str) else body.input
@@ -97,6 +103,7 @@ def responses(body: ResponseRequest, headers: dict[bytes, bytes]) -> CallerReque
         previous=named_response(body.previous_response_id)[0] if body.previous_response_id else "",
         offered=offered,
         wanted=_with(wanted, model_options.of_response(body)),
+        searches="tools" if searches else "",
         names=model_options.RESPONSES_NAMES,
     )
 

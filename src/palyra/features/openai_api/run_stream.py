@@ -17,6 +17,7 @@ from palyra.core.errors import Conflict, Unavailable
 from palyra.core.events import ApprovalRequested
 from palyra.core.services import Services
 from palyra.features.openai_api import parameters
+from palyra.features.openai_api.answer_options import refuse
 from palyra.features.openai_api.answers import Answering
 from palyra.features.openai_api.names import CallerRun
 from palyra.features.openai_api.sessions import CallerRequest, Callers
@@ -24,6 +25,7 @@ from palyra.store import approvals
 from palyra.store.database import Database
 from palyra.system import thread_pool
 from palyra.system.clock import Clock
+from palyra.tools.catalogue import Catalogue
 
 _LARGE = 256 << 10
 _WAIT = re.compile(rb"\bwait=(\d{1,6})\b")
@@ -33,6 +35,7 @@ _SECONDS = re.compile(rb"\d{1,6}(\.\d{1,6})?")
 # The part of a caller's time in which the answer must be on its way.
 _IN_TIME = 0.9
 _SOONEST_MS = 1_000
+_SEARCH = "web.search"
 
 
 class ProviderAway(Unavailable):
@@ -128,6 +131,11 @@ async def begin(
         if large
         else read(call.body, call.headers)
     )
+    if asked.searches and not _can_search(call.services):
+        refuse(
+            asked.searches,
+            "no search engine is set up here: leave it out, or set web_search.engine",
+        )
     held = StreamPlace(call)
     try:
         formed = asked.wanted is not None and asked.wanted.form != "text"
@@ -137,6 +145,10 @@ async def begin(
     except BaseException:
         held.__exit__()
         raise
+
+
+def _can_search(services: Services) -> bool:
+    return any(each.name == _SEARCH for each in services.get(Catalogue).specs())
 
 
 async def whole(call: ApiCall[Any, Any], answering: Answering, held: StreamPlace) -> None:

@@ -70,6 +70,8 @@ class CallerRequest(Struct, frozen=True, kw_only=True):
     # Nobody waits for the answer: it is fetched later.
     background: bool = False
     key: str = ""
+    # The parameter by which the caller wants the web to be searched.
+    searches: str = ""
     # What the caller calls the options of its wish, where that is another word than ours.
     names: Mapping[str, str] = {}
 

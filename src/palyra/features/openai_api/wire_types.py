@@ -100,6 +100,7 @@ class ChatRequest(OpenAIInput, frozen=True, kw_only=True):
     verbosity: Short | None = None
     parallel_tool_calls: bool | None = None
     logit_bias: dict[str, float] | None = None
+    web_search_options: dict[str, Any] | None = None
 
 
 class ResponseItem(OpenAIInput, frozen=True, kw_only=True):
@@ -119,6 +120,8 @@ class ResponseTool(OpenAIInput, frozen=True, kw_only=True):
     name: str = ""
     description: Words | None = None
     parameters: dict[str, Any] | None = None
+    # Of a web search.
+    filters: dict[str, Any] | None = None
 
 
 class Reasoning(OpenAIInput, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from palyra.core.errors import PalyraError
 from palyra.models import model_names
 from palyra.serve.config import (
     backups,
@@ -39,6 +40,11 @@ SPECIAL = frozenset(
 # Providers that need no section of their own: built in, or found by what is on the machine.
 WELL_KNOWN = ("openai", "anthropic", "ollama", "demo")
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+# Sections with an address: an example of one, and where its credentials belong.
+_ADDRESSES = {
+    "telemetry": ("http://127.0.0.1:4318", "authorization"),
+    "web_search": ("http://127.0.0.1:8888", "key"),
+}
 # From which likeness on, of 1, a word may have been meant.
 _ALIKE = 0.6
 _REFERENCE = (
@@ -56,7 +62,7 @@ def objection(path: tuple[str, ...], value: Any) -> str:
     if path[0] in ("channels", "channel_router"):
         return channels.objection(path[-1], value)
     match path[-1]:
-        case "api_key" if value and not _is_reference(value):
+        case "api_key" | "key" if value and path[0] != "server" and not _is_reference(value):
             return (
                 "holds something that is not a reference; a key does not belong in this file:"
                 f" {_REFERENCE}"
@@ -80,11 +86,13 @@ def objection(path: tuple[str, ...], value: Any) -> str:
                     " file and name that, as env:NAME or file:/PATH"
                 )
             return ""
-        case "endpoint" if path[0] == "telemetry" and value:
-            parts = urlsplit(value)
-            if parts.scheme not in ("http", "https") or not parts.hostname:
-                return 'must be an http or https address such as "http://127.0.0.1:4318"'
-            return "must not hold credentials; use authorization" if "@" in parts.netloc else ""
+        case "endpoint" | "url" if path[0] in _ADDRESSES and value:
+            example, instead = _ADDRESSES[path[0]]
+            if "@" in urlsplit(value).netloc:
+                return f"must not hold credentials; use {instead}"
+            if not _is_web_address(value):
+                return f'must be an http or https address such as "{example}"'
+            return ""
         case "authorization" if path[0] == "telemetry" and value and not _is_reference(value):
             return (
                 "holds something that is not a reference; a key does not belong in this file:"
@@ -113,6 +121,16 @@ def objection(path: tuple[str, ...], value: Any) -> str:
                 " without a port"
             )
     return ""
+
+
+def _is_web_address(text: str) -> bool:
+    from palyra.tools.net import urls
+
+    try:
+        urls.parse(text)
+    except PalyraError:
+        return False
+    return True
 
 
 def _is_private_place(text: str) -> bool:
@@ -152,6 +170,15 @@ def contradictions(config: Config) -> Iterator[tuple[tuple[str, ...], str, str]]
                 'each must be "MODEL=auto", "MODEL=native", "MODEL=text" or "MODEL=none"',
                 "",
             )
+    search = config.web_search
+    if search.engine == "searxng" and not search.url:
+        yield ("web_search", "url"), "is missing; it says where your searxng is", ""
+    if search.engine not in ("", "searxng") and not search.key:
+        yield (
+            ("web_search", "key"),
+            f"is missing; {search.engine} needs one: {_REFERENCE}",
+            "",
+        )
     tls = config.server.tls
     if bool(tls.cert) != bool(tls.key):
         missing = "key" if tls.cert else "cert"

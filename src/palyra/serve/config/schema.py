@@ -13,6 +13,7 @@ from palyra.serve.config.sections import (
     MINUTE_MS,
     MOST_AMOUNT,
     ApprovalsSection,
+    Browser,
     ChannelRouter,
     ChannelSection,
     Every,
@@ -29,6 +30,7 @@ from palyra.serve.config.sections import (
     Section,
     ServerSection,
     Then,
+    WebSearchSection,
     Words,
     says,
 )
@@ -303,13 +305,6 @@ class LearningSection(Section, frozen=True, kw_only=True):
     ] = 8_500
 
 
-class Browser(Section, frozen=True, kw_only=True):
-    enabled: Annotated[
-        bool, says("offer the browser tools where Playwright and Chromium are installed")
-    ] = True
-    chromium: Annotated[str, says("path of the Chromium to use; empty: the one that is found")] = ""
-
-
 class HealingSection(Section, frozen=True, kw_only=True):
     mode: Annotated[
         Healed,
@@ -398,6 +393,7 @@ class Config(Section, frozen=True, kw_only=True):
     compaction: CompactionSection = CompactionSection()
     learning: LearningSection = LearningSection()
     browser: Browser = Browser()
+    web_search: WebSearchSection = WebSearchSection()
     healing: HealingSection = HealingSection()
     telemetry: TelemetrySection = TelemetrySection()
     rehearsal: Rehearsal = Rehearsal()

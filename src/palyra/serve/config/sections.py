@@ -342,3 +342,31 @@ class Timeouts(Section, frozen=True, kw_only=True):
 
 class ApprovalsSection(Section, frozen=True, kw_only=True):
     timeout_ms: Timeouts = Timeouts()
+
+
+class Browser(Section, frozen=True, kw_only=True):
+    enabled: Annotated[
+        bool, says("offer the browser tools where Playwright and Chromium are installed")
+    ] = True
+    chromium: Annotated[str, says("path of the Chromium to use; empty: the one that is found")] = ""
+
+
+class WebSearchSection(Section, frozen=True, kw_only=True):
+    engine: Annotated[
+        Literal["", "searxng", "brave", "tavily", "exa", "kagi"],
+        says("engine that web.search asks; empty: the tool is not offered"),
+    ] = ""
+    url: Annotated[
+        str,
+        says(
+            "where the engine is, needed for searxng, as http://127.0.0.1:8888; empty: the"
+            " service's own address"
+        ),
+    ] = ""
+    key: Annotated[
+        str, says("where the engine's key is, as `vault:NAME`, `env:NAME` or `file:/PATH`")
+    ] = ""
+    results: Annotated[int, says("most pages that a search gives", least=1, most=20)] = 8
+    cache_minutes: Annotated[
+        int, says("how long the same search is answered from memory", least=0, most=1_440)
+    ] = 10

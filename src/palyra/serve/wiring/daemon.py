@@ -446,6 +446,7 @@ _LIVE = (
     "server.allowed_",
     "server.grpc",
     "server.quic",
+    "web_search.",
     "workers.listen",
     "workers.quic",
 )

@@ -21,6 +21,7 @@ from palyra.features.proof.service import ProofSettings
 from palyra.features.retention.service import RetentionSettings
 from palyra.features.telemetry.exporter import TelemetrySettings
 from palyra.features.tls.model import CertificateSettings, OwnFiles
+from palyra.features.web_search.model import SearchSettings
 from palyra.features.workers.service import WorkerSettings
 from palyra.serve import config
 from palyra.serve.config import ChosenModels, Config, Loaded, call_limits
@@ -118,6 +119,7 @@ def of_features(loaded: Loaded, chosen: ChosenModels, env: Mapping[str, str]) ->
             approvals_to=router.approvals_to,
         )
     )
+    found.add(_web_search(given))
     found.add(healing(given, chosen))
     found.add(
         ConfigChecks(
@@ -127,6 +129,17 @@ def of_features(loaded: Loaded, chosen: ChosenModels, env: Mapping[str, str]) ->
         )
     )
     return found
+
+
+def _web_search(given: Config) -> SearchSettings:
+    wanted = given.web_search
+    return SearchSettings(
+        engine=wanted.engine,
+        url=wanted.url,
+        key=wanted.key,
+        results=wanted.results,
+        cache_minutes=wanted.cache_minutes,
+    )
 
 
 def _learning(given: Config) -> LearningSettings:
