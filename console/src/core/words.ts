@@ -115,3 +115,7 @@ export function shortPath(path: string): string {
 export function toolWords(tool: string): string {
   return SOURCES[tool] ?? tool;
 }
+
+export function sentence(words: string): string {
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
