@@ -21,7 +21,7 @@ import { PlansOfRun } from "../usage/plans";
 export type By = "model" | "session" | "schedule" | "principal" | "run" | "day";
 type Names = ReadonlyMap<string, string>;
 const MOST = 500;
-const MOST_BARS = 8;
+const MOST_BARS = 6;
 const DAY_MS = 86_400_000;
 const ACROSS: Record<By, string> = { model: "Model", session: "Session", schedule: "Schedule", principal: "User", run: "Run", day: "Day" };
 const PICK = Object.entries(ACROSS) as [By, string][];

@@ -130,9 +130,11 @@ function Session({ id }: { id: string }): VNode {
           <span class="grow" />
           <span class="timeline-controls">
           <label class="filter">Jump to <input type="datetime-local" step={1} onChange={(event) => { if (event.currentTarget.value) jump(outline, new Date(event.currentTarget.value).getTime(), choose); }} /></label>
+          <span class="pager">
           <button type="button" class="small" aria-label="Previous run" disabled={at <= 0} onClick={() => show(runs[at - 1])}>‹</button>
           <span class="hint">{at >= 0 ? `Run ${current!.number} of ${count(runs.length)}` : ""}</span>
           <button type="button" class="small" aria-label="Next run" disabled={at < 0 || at >= runs.length - 1} onClick={() => show(runs[at + 1])}>›</button>
+          </span>
           <button type="button" class="small" aria-label="Zoom in" onClick={() => pick(zoomed(axis, view, 0.5))}>+</button>
           <button type="button" class="small" aria-label="Zoom out" onClick={() => pick(zoomed(axis, view, 2))}>−</button>
           <button type="button" class="small" onClick={() => pick({ from: axis.from, to: axis.to })}>All runs</button>
