@@ -170,8 +170,8 @@ export function Expires({ ms }: { ms: number }): VNode {
 /** Where the value of an argument stands word for word: in a message, in a result, or nowhere, so the model wrote it. */
 export type Origin = (value: string) => string;
 
-function Origins({ given, origin }: { given: Arguments; origin: Origin }): VNode | null {
-  const rows = Object.entries(given).filter((each): each is [string, string] => typeof each[1] === "string" && each[1] !== "");
+export function Origins({ given, origin }: { given: Arguments; origin: Origin }): VNode | null {
+  const rows = Object.entries(given).flatMap(([name, value]): [string, string][] => (typeof value === "number" || (typeof value === "string" && value) ? [[name, String(value)]] : []));
   if (!rows.length) return null;
   return (
     <dl class="origins" aria-label="Where the arguments come from">

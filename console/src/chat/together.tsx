@@ -8,7 +8,7 @@ import { sentence, toolWords, visible } from "../core/words";
 import { Badge, Labels, Problem } from "../ui/parts";
 import type { ApprovalPreview } from "../types";
 import { useAnswerKeys } from "./answer_keys";
-import { ApprovalCard, canUndo, DEAF_MS, Expires, Meta, RiskBadge, What, type Line } from "./approval";
+import { ApprovalCard, canUndo, DEAF_MS, Expires, Meta, Origins, RiskBadge, What, type Line } from "./approval";
 
 const RISKS = ["low", "medium", "high", "critical"];
 
@@ -94,6 +94,7 @@ export function Together({ lines, keys = false }: { lines: readonly Line[]; keys
                 <>
                   <Meta request={request} preview={previewOf(line)} />
                   <What preview={previewOf(line)} titled={false} />
+                  {origin && proposed && <Origins given={proposed.arguments} origin={origin} />}
                   {hidden(line) && <p class="row inside" role="status"><strong>Only the beginning and the end are shown.</strong>{whole[id] ? <span>This is too long to be shown whole: deny it, and ask for smaller parts.</span> : <button type="button" onClick={() => showAll(id)}>Show everything</button>}</p>}
                 </>
               )}

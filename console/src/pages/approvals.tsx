@@ -8,7 +8,7 @@ import { wordsOf } from "../core/api";
 import * as palyra from "../core/verbs";
 import { go, href, query, setQuery } from "../core/router";
 import { lastEntry, listed, pending, sessions } from "../core/store";
-import { toolWords, visible, when } from "../core/words";
+import { many, toolWords, visible, when } from "../core/words";
 import { Ago, Badge, Choice, Empty, Labels, PageHead, Problem, Skeleton } from "../ui/parts";
 import { Tell } from "../ui/tell";
 import type { Approval, ApprovalPreview, Entry, InputReceived, ToolFinished, ToolProposed } from "../types";
@@ -75,7 +75,7 @@ function Open(): VNode {
   if (!listed.value) return <Skeleton label="Loading…" lines={8} />;
   if (!shown.length)
     return pending.value.length
-      ? <Empty><h2>No match</h2><p>{pending.value.length} approvals wait, but none matches the filter.</p><div class="row"><button type="button" onClick={() => setQuery({ q: "", tool: "", risk: "" })}>Clear filter</button></div></Empty>
+      ? <Empty><h2>No match</h2><p>{many(pending.value.length, "approval")} waiting, but none matches the filter.</p><div class="row"><button type="button" onClick={() => setQuery({ q: "", tool: "", risk: "" })}>Clear filter</button></div></Empty>
       : <Empty><h2>Nothing needs approval</h2><p>When Palyra wants to change files, run commands or send something, it asks here first.</p><div class="row"><button type="button" class="main" onClick={() => go("chat")}>Open chat</button><a class="button" href={href("policies")}>What needs approval?</a></div><Tell /></Empty>;
   const session = current && sessions.value.find((each) => each.session_id === current[0]!.session_id);
   return (
