@@ -87,8 +87,8 @@ export function Together({ lines, keys = false }: { lines: readonly Line[]; keys
                   {!alone.has(id) && <input type="checkbox" checked={!without.has(id)} disabled={busy} onChange={() => setWithout(flip(without, id))} />}
                   <span class={without.has(id) ? "left-out" : ""}><strong>{sentence(toolWords(request.tool))}</strong> <bdi>{visible(request.preview.title)}</bdi></span>
                 </label>
-                <span class="row"><RiskBadge risk={request.risk} />{canUndo(request, proposed) && <Badge>Can be undone</Badge>}<Labels label={request.label} /></span>
-                <button type="button" class="quiet small" aria-pressed={alone.has(id)} onClick={() => setAlone(flip(alone, id))}>Answer alone</button>
+                {alone.has(id) ? <span /> : <span class="row"><RiskBadge risk={request.risk} />{canUndo(request, proposed) && <Badge>Can be undone</Badge>}<Labels label={request.label} /></span>}
+                <button type="button" class="quiet small" onClick={() => setAlone(flip(alone, id))}>{alone.has(id) ? "Answer together" : "Answer alone"}</button>
               </div>
               {alone.has(id) ? <ApprovalCard request={request} proposed={proposed} origin={origin} /> : !without.has(id) && (
                 <>
