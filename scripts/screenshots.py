@@ -78,6 +78,8 @@ def main() -> int:
             for scheme, screen in product(SCHEMES, SCREENS):
                 with opened(browser, daemon, scheme, screen) as page:
                     for name in given.pages or scenes.PAGES:
+                        # Where the last click was, something would look as if it were pointed at.
+                        page.mouse.move(0, 0)
                         scenes.PAGES[name](page, daemon, session)
                         page.evaluate(_RENAME, names)
                         write(

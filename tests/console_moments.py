@@ -25,6 +25,9 @@ _PATCH = """--- a/notes/2019/april.md
 +- 20 April: last frost
 """
 
+_TOGETHER = "Get everything ready for sowing"
+_SOWING = "# Sowing\n\n- tomatoes, indoors\n- lettuce, bed 1\n- beans, bed 2, after the frost\n"
+
 
 def script() -> dict[str, Any]:
     return {
@@ -34,19 +37,47 @@ def script() -> dict[str, Any]:
                 "calls": [{"name": "fs.patch", "arguments": {"diff": _PATCH}}],
             },
             {"text": "Written down."},
-        ]
+        ],
+        _TOGETHER: [
+            {
+                "text": "Three small things, then: a list, a reminder and the old plan out of the way.",
+                "calls": [
+                    {
+                        "name": "fs.write",
+                        "arguments": {"path": "sowing.md", "content": _SOWING},
+                    },
+                    {
+                        "name": "schedule.create",
+                        "arguments": {
+                            "name": "Water the seedlings",
+                            "when": "every day at 07:00",
+                            "text": "Remind me to water the seedlings.",
+                        },
+                    },
+                    {
+                        "name": "shell.run",
+                        "arguments": {"command": "mv plan.md notes/2019/plan.md"},
+                    },
+                ],
+            },
+            {"text": "All three are done."},
+        ],
     }
 
 
 def fill(daemon: DaemonProcess) -> None:
+    _asks(daemon, _TOGETHER, 3)
+    _asks(daemon, "Write the frost date down wherever it belongs", 1)
+
+
+def _asks(daemon: DaemonProcess, text: str, questions: int) -> None:
+    """Say something, and wait until the run waits for so many answers."""
     session = daemon.post("/v1/sessions")["session_id"]
-    sent = daemon.post(
-        f"/v1/sessions/{session}/messages",
-        {"text": "Write the frost date down wherever it belongs"},
-    )
+    sent = daemon.post(f"/v1/sessions/{session}/messages", {"text": text})
     path = f"/v1/sessions/{session}/events?after={sent['seq']}&until={sent['run_id']}"
     for _, kind, entry in daemon.events(path):
-        if kind == "entry" and entry["kind"] == "approval.requested":
+        questions -= kind == "entry" and entry["kind"] == "approval.requested"
+        if not questions:
             return
 
 
@@ -82,6 +113,20 @@ def _several(page: Page, daemon: DaemonProcess, session: str) -> None:
     page.evaluate(_FRAMES)
 
 
+def _together(page: Page, daemon: DaemonProcess, session: str) -> None:
+    page.goto(f"{daemon.url}/#/approvals")
+    page.get_by_role("listitem").filter(has_text="3 tool calls").get_by_role("button").click()
+    expect(page.get_by_role("button", name="Approve all 3")).to_be_enabled()
+
+
+def _together_in_chat(page: Page, daemon: DaemonProcess, session: str) -> None:
+    _together(page, daemon, session)
+    page.get_by_role("link", name=_TOGETHER).click()
+    expect(page.get_by_role("textbox", name="Message")).to_be_visible()
+    expect(page.get_by_role("button", name="Approve all 3")).to_be_enabled()
+    page.evaluate(_FRAMES)
+
+
 def _compare(page: Page, daemon: DaemonProcess, session: str) -> None:
     page.goto(f"{daemon.url}/#/timeline")
     runs = page.get_by_role("list", name="Sessions").get_by_role("link")
@@ -100,6 +145,8 @@ PAGES: dict[str, Scene] = {
     "start": _start,
     "palette": _palette,
     "approval-edited": _edited,
+    "approval-together": _together_in_chat,
+    "approvals-together": _together,
     "approvals-selected": _several,
     "compare": _compare,
     "activity": _activity,

@@ -74,6 +74,15 @@ def script(folder: Path) -> dict[str, Any]:
             },
             {"text": "Much is settled."},
         ],
+        "much and little": [
+            {
+                "calls": [
+                    {"name": "fs.write", "arguments": {"path": f"{name}.txt", "content": text}}
+                    for name, text in (("much", "a long line of words\n" * 6_000), ("a", "a"))
+                ]
+            },
+            {"text": "Both are settled."},
+        ],
         "patch three": [
             {"calls": [{"name": "fs.patch", "arguments": {"diff": THREE_FILES}}]},
             {"text": "The patch is settled."},

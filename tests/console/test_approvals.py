@@ -157,13 +157,13 @@ def test_what_is_too_long_for_the_card_is_allowed_only_after_all_of_it_was_shown
 def test_a_stopped_run_says_so_and_its_steps_do_not_wait_for_ever(somebody: Person) -> None:
     page = somebody.log_in()
     say(page, "two and wait")
-    expect(page.get_by_role("button", name="Approve", exact=True).first).to_be_enabled()
+    expect(page.get_by_role("button", name="Approve all 2")).to_be_enabled()
     page.get_by_role("button", name="Stop").click()
     expect(page.locator(".meter .badge")).to_have_text("Stopped")
     badges = page.get_by_role("article", name="Tool call: write a file").locator("summary .badge")
     for number in range(2):
         expect(badges.nth(number)).to_have_text(re.compile("Stopped|Not run"))
-    expect(page.get_by_role("button", name="Approve", exact=True)).to_have_count(0)
+    expect(page.get_by_role("button", name="Approve")).to_have_count(0)
 
 
 def test_a_wider_yes_says_what_it_covers_and_is_not_asked_again(somebody: Person) -> None:
@@ -223,9 +223,11 @@ def test_no_key_and_no_hasty_click_is_a_yes(somebody: Person) -> None:
 
 
 def test_the_inbox_is_worked_through_with_the_keyboard(somebody: Person) -> None:
-    page = somebody.log_in()
-    say(page, "two")
-    expect(page.get_by_role("button", name="Approve", exact=True)).to_have_count(2)
+    page, workspace = somebody.log_in(), somebody.daemon.workspace
+    asked(page)
+    page.get_by_role("link", name="New session").click()
+    say(page, "patch three")
+    expect(page.get_by_role("button", name="Approve", exact=True)).to_be_visible()
     expect(page.get_by_role("link", name="Approvals").locator(".count")).to_have_text("2")
     page.goto(somebody.daemon.url + "/#/approvals")
     expect(page.locator(".inbox-list li")).to_have_count(2)
@@ -238,22 +240,19 @@ def test_the_inbox_is_worked_through_with_the_keyboard(somebody: Person) -> None
     page.keyboard.press("a")
     page.keyboard.press("a")
     expect(page.locator(".inbox-list li")).to_have_count(1)
-    name = "a.txt" if "a.txt" in kept else "b.txt"
-    expect(page.locator(".inbox-list")).not_to_contain_text(name)
+    words = "plan.txt" if "plan.txt" in kept else "3 files"
+    expect(page.locator(".inbox-list")).not_to_contain_text(words)
     expect(page.get_by_role("button", name="Deny", exact=True)).to_be_enabled()
     page.keyboard.press("d")
     expect(page.get_by_text("Nothing needs approval")).to_be_visible()
     page.get_by_role("link", name="Chat").click()
-    page.get_by_role("link", name="two").first.click()
-    expect(page.get_by_text("Both are settled.")).to_be_visible()
-    assert [
-        (somebody.daemon.workspace / each).exists()
-        for each in (name, "b.txt" if name == "a.txt" else "a.txt")
-    ] == [
-        True,
-        False,
-    ]
-    (somebody.daemon.workspace / name).unlink()
+    for session, settled in (("write", "It is settled."), ("patch three", "The patch is settled.")):
+        page.get_by_role("link", name=re.compile(f"^{session}")).first.click()
+        expect(page.get_by_text(settled)).to_be_visible()
+    there = [(workspace / each).exists() for each in ("plan.txt", "p.txt")]
+    assert there == [words == "plan.txt", words == "3 files"]
+    for each in "pqr":
+        (workspace / f"{each}.txt").unlink(missing_ok=True)
 
 
 def test_the_inbox_says_where_values_come_from(somebody: Person) -> None:
@@ -304,15 +303,64 @@ def test_a_file_of_a_patch_is_left_out_and_exactly_the_rest_runs(somebody: Perso
         (workspace / f"{name}.txt").unlink()
 
 
+def test_calls_of_one_turn_are_one_question_with_a_line_for_each(somebody: Person) -> None:
+    page, workspace = somebody.log_in(), somebody.daemon.workspace
+    say(page, "two")
+    card = page.get_by_role("region", name="Approval: 2 tool calls")
+    expect(card.locator(".diff .add")).to_have_count(2)
+    # Nobody is asked about the second one a second time.
+    expect(page.get_by_role("region", name="Approval:")).to_have_count(1)
+    card.get_by_role("checkbox", name="b.txt").uncheck()
+    expect(card.locator(".diff .add")).to_have_count(1)
+    assert serious(page) == []
+    card.get_by_role("button", name="Approve 1 of 2").click()
+    expect(page.get_by_text("Both are settled.")).to_be_visible()
+    assert [(workspace / f"{name}.txt").exists() for name in "ab"] == [True, False]
+    answered = somebody.daemon.get("/v1/approvals?pending=false")["approvals"][:2]
+    assert sorted(each["decision"] for each in answered) == ["allow", "deny"]
+
+
+def test_one_of_several_calls_is_edited_and_answered_alone(somebody: Person) -> None:
+    page, workspace = somebody.log_in(), somebody.daemon.workspace
+    say(page, "two")
+    card = page.get_by_role("region", name="Approval: 2 tool calls")
+    line = card.get_by_role("listitem", name=re.compile("a.txt"))
+    line.get_by_role("button", name="Answer alone").click()
+    # It is not answered with the others any more.
+    expect(card.get_by_role("button", name="Approve 1 of 2")).to_be_enabled()
+    line.get_by_role("button", name="Edit", exact=True).click()
+    line.get_by_label("content").fill("edited\n")
+    line.get_by_role("button", name="Approve edited").click()
+    page.get_by_role("button", name="Approve", exact=True).click()
+    expect(page.get_by_text("Both are settled.")).to_be_visible()
+    assert [(workspace / f"{name}.txt").read_text() for name in "ab"] == ["edited\n", "b"]
+
+
+def test_a_line_that_is_not_shown_whole_waits_for_it_and_keys_answer_all(somebody: Person) -> None:
+    page, workspace = somebody.log_in(), somebody.daemon.workspace
+    say(page, "much and little")
+    expect(page.get_by_role("button", name="Approve 1 of 2")).to_be_enabled()
+    page.goto(somebody.daemon.url + "/#/approvals")
+    expect(page.locator(".inbox-list li")).to_contain_text("2 tool calls")
+    page.get_by_role("button", name="Show everything").click()
+    expect(page.get_by_role("button", name="Approve all 2")).to_be_enabled()
+    page.keyboard.press("a")
+    expect(page.get_by_text("Press A again")).to_be_visible()
+    page.keyboard.press("a")
+    expect(page.get_by_text("Nothing needs approval")).to_be_visible()
+    assert file_text(workspace / "much.txt").count("\n") == 6_000
+    assert file_text(workspace / "a.txt") == "a"
+
+
 def test_several_are_approved_at_once_after_all_of_each_was_shown(somebody: Person) -> None:
     page, workspace = somebody.log_in(), somebody.daemon.workspace
     say(page, "two")
-    expect(page.get_by_role("button", name="Approve", exact=True)).to_have_count(2)
+    expect(page.get_by_role("button", name="Approve all 2")).to_be_visible()
     page.get_by_role("link", name="New session").click()
     say(page, "write much")
     expect(page.get_by_text("Only the beginning and the end")).to_be_visible()
     page.goto(somebody.daemon.url + "/#/approvals")
-    expect(page.locator(".inbox-list li")).to_have_count(3)
+    expect(page.locator(".inbox-list li")).to_have_count(2)
     page.get_by_role("button", name="Select all 3").click()
     expect(page.get_by_role("region", name=re.compile("^Selected:"))).to_have_count(3)
     # The long one is loaded whole, and nobody has looked at its end yet.
@@ -338,13 +386,14 @@ def test_several_are_approved_at_once_after_all_of_each_was_shown(somebody: Pers
 def test_many_are_denied_at_once_and_a_filter_narrows_them(somebody: Person) -> None:
     page = somebody.log_in()
     say(page, "two")
-    expect(page.get_by_role("button", name="Approve", exact=True)).to_have_count(2)
+    expect(page.get_by_role("button", name="Approve all 2")).to_be_visible()
     page.goto(somebody.daemon.url + "/#/approvals")
+    expect(page.locator(".inbox-list li")).to_contain_text("2 tool calls")
     filter_box = page.get_by_role("searchbox", name="Filter approvals")
     filter_box.fill("a.txt")
-    expect(page.locator(".inbox-list li")).to_have_count(1)
+    expect(page.locator(".inbox-list li")).to_contain_text("create a.txt")
     filter_box.fill("")
-    expect(page.locator(".inbox-list li")).to_have_count(2)
+    expect(page.locator(".inbox-list li")).to_contain_text("2 tool calls")
     for each in page.get_by_role("checkbox", name="Select").all():
         each.check()
     page.get_by_role("button", name="Deny 2").click()

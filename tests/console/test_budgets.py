@@ -62,7 +62,7 @@ def test_a_long_tape_is_scrolled_without_a_stutter_in_chat_and_timeline(
         page = somebody.log_in(f"/#/timeline/{session}")
         expect(page.get_by_text("Drag to select")).to_be_visible()
         # Some of it may wait to be collected still.
-        assert console_budgets.heap(page) <= 6 << 20
+        assert console_budgets.heap(page) <= 6_000_000
         page.goto(f"{daemon.url}/#/timeline/{session}/view=entries")
         rows = page.get_by_role("listbox").get_by_role("option")
         expect(rows.first).to_be_visible()
@@ -73,7 +73,7 @@ def test_a_long_tape_is_scrolled_without_a_stutter_in_chat_and_timeline(
         )
         assert rows.count() < 100
         # Entries that were passed by are let go.
-        assert console_budgets.heap(page) <= 6 << 20
+        assert console_budgets.heap(page) <= 6_000_000
         page.get_by_role("listbox").press("End")
         expect(page.get_by_role("region", name="Entry")).to_contain_text("Answer")
         page.get_by_role("button", name="Waterfall").click()

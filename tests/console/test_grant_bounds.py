@@ -52,6 +52,8 @@ def test_a_grant_is_bound_seen_and_revoked(somebody: Person) -> None:
     limits = card.get_by_role("group", name="Limits for")
     expect(card.get_by_role("button", name="Approve", exact=True)).to_be_enabled()
     expect(limits).to_have_count(0)
+    # An amount has an origin, too.
+    expect(card.locator("dl.origins")).to_contain_text("amount5written by the model")
     card.get_by_label("Scope").select_option("This session")
     expect(limits).to_contain_text("amount<=5")
     limits.get_by_label("Calls at most").fill("3")
@@ -64,7 +66,7 @@ def test_a_grant_is_bound_seen_and_revoked(somebody: Person) -> None:
     listed = page.get_by_role("table", name="Grants")
     expect(listed).to_contain_text("amount<=100")
     expect(listed).to_contain_text("at most 3 calls a day")
-    expect(listed).to_contain_text("(1 calls)")
+    expect(listed).to_contain_text("(1 call)")
     listed.get_by_role("button", name="Revoke…").click()
     page.get_by_role("button", name="Revoke", exact=True).click()
     expect(page.get_by_text("No grants are active.")).to_be_visible()

@@ -79,7 +79,7 @@ def test_an_incident_comes_by_itself_is_mended_when_told_to_and_later_by_itself(
     left = spoil(daemon, "owner.token")
     found = part.get_by_role("list", name="Incidents").locator("> li")
     expect(found).to_contain_text("Machine")
-    expect(found).to_contain_text("info")
+    expect(found).to_contain_text("Info")
     assert left.exists(), "it was only to be told"
     assert serious(page) == []
     found.get_by_role("button", name="Repair now").click()
@@ -128,7 +128,7 @@ def test_what_was_tried_in_vain_is_said_to_be_the_owners_to_decide(somebody: Per
         .locator("> li")
         .filter(has_text="the chat does not answer")
     )
-    expect(found).to_contain_text("critical")
+    expect(found).to_contain_text("Critical")
     expect(found).to_contain_text("Fix: look at its settings")
     expect(found).to_contain_text("Needs you")
     expect(found.get_by_role("list", name="Repair attempts").get_by_role("listitem")).to_have_count(
@@ -144,7 +144,7 @@ def test_what_is_watched_is_told_with_its_limits_and_can_be_switched_off(somebod
     watchful.get_by_text("Checks and repairs").click()
     remedies = watchful.get_by_role("table", name="Remedies")
     expect(remedies.get_by_role("row").filter(has_text="Approval")).to_contain_text(
-        "unanswered for 10 min 0 s"
+        "unanswered for 10 min"
     )
     assert serious(page) == []
     watchful.get_by_role("button", name="Off").click()

@@ -110,6 +110,17 @@ def test_entries_that_come_while_a_part_of_the_tape_is_under_way_are_shown(
     expect(page.locator(f"#entry-{head}")).to_contain_text(re.compile("Answer|Run failed"))
 
 
+def test_a_page_that_was_left_writes_no_address_over_the_one_gone_to(somebody: Person) -> None:
+    session, _ = somebody.daemon.run("hello")
+    page = open_in_time(somebody, f"/#/timeline/{session}")
+    expect(page.get_by_text("Drag to select")).to_be_visible()
+    page.get_by_role("searchbox", name="Search entries").fill("hello")
+    # As in the moment of a step back that no page has heard of yet.
+    page.evaluate("history.pushState(null, '', '#/approvals')")
+    page.clock.run_for(1_000)
+    assert page.evaluate("location.hash") == "#/approvals"
+
+
 def test_news_that_comes_while_the_bell_is_under_way_rings_it(somebody: Person) -> None:
     daemon = somebody.daemon
     page, other = somebody.log_in("/#/settings"), somebody.tab("/#/settings")

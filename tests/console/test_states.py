@@ -57,6 +57,8 @@ STATES: tuple[tuple[str, Act | None], ...] = (
     ("chat/{talk}", lambda page: (menu(page), button("Delete…")(page))),
     ("chat/{asks}", None),
     ("chat/{asks}", edited),
+    ("chat/{together}", None),
+    ("chat/{together}", button("Answer alone")),
     ("approvals", None),
     ("approvals", lambda page: page.get_by_role("checkbox", name="Select").first.check()),
     ("approvals?tab=answered", None),
@@ -99,7 +101,9 @@ def sessions(daemon: DaemonProcess) -> Iterator[dict[str, str]]:
     talk, _ = daemon.run("code")
     asks = daemon.post("/v1/sessions")["session_id"]
     daemon.post(f"/v1/sessions/{asks}/messages", {"text": "patch three"})
-    yield {"talk": talk, "asks": asks}
+    together = daemon.post("/v1/sessions")["session_id"]
+    daemon.post(f"/v1/sessions/{together}/messages", {"text": "two"})
+    yield {"talk": talk, "asks": asks, "together": together}
     daemon.post("/v1/stop")
 
 

@@ -3,7 +3,7 @@ import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import * as palyra from "../core/verbs";
 import { go, href } from "../core/router";
-import { visible } from "../core/words";
+import { sentence, visible } from "../core/words";
 import { SelectField, TextField } from "../ui/form";
 import { useAttempt, useLoaded } from "../ui/page";
 import { Problem } from "../ui/parts";
@@ -56,5 +56,5 @@ function Guided({ kind }: { kind: KindInfo }): VNode {
 export function Field({ it, value, onInput, kept = false }: { it: Setting; value: string; onInput: (value: string) => void; kept?: boolean }): VNode {
   const vault = it.secret ? ` Stored in the vault for this channel only${kept ? "; leave empty to keep the current one" : ""}.` : "";
   const required = (it.required ?? true) && !(it.secret && kept);
-  return <TextField label={visible(it.name)} mono type={it.secret ? "password" : "text"} value={value} onInput={onInput} required={required} placeholder={it.default ?? ""} hint={`${visible(it.words)}.${vault}${required ? "" : " Optional."}`} />;
+  return <TextField label={sentence(visible(it.name).replaceAll("_", " "))} mono type={it.secret ? "password" : "text"} value={value} onInput={onInput} required={required} placeholder={it.default ?? ""} hint={`${sentence(visible(it.words))}.${vault}${required ? "" : " Optional."}`} />;
 }

@@ -4,19 +4,19 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { wordsOf } from "../core/api";
 import { refreshLists, status } from "../core/store";
 import * as palyra from "../core/verbs";
-import { count, shortPath, visible, when } from "../core/words";
+import { count, sentence, shortPath, visible, when } from "../core/words";
 import { Diff, Output } from "../ui/code";
 import { filesOf } from "../ui/diff";
 import { Badge, Labels, Problem } from "../ui/parts";
 import type { Answer, ApprovalPreview, ApprovalRequested, ApprovalResolved, Preview, ToolProposed } from "../types";
+import { useAnswerKeys } from "./answer_keys";
 import { ArgumentFields, type Arguments } from "./arguments";
 import { BoundFields, UNBOUNDED, bounded, type Bounds } from "./bounds";
 import { covers } from "./covers";
 import { filesOfCall, leftOut } from "./patch_files";
-import { Together } from "./together";
 
 /** A card that appears under a moving finger must not be answered by it. */
-const DEAF_MS = 350;
+export const DEAF_MS = 350;
 const HOUR_MS = 3_600_000;
 const TYPING_MS = 300;
 type Width = "once" | "session" | "timed" | "always";
@@ -26,15 +26,23 @@ const WIDTHS: readonly (readonly [Width, string, string])[] = [
   ["timed", "1 hour", "Approve for 1 hour"],
   ["always", "Always", "Approve always"],
 ];
-export const RISK: Record<string, string> = { low: "Low risk", medium: "Medium risk", high: "High risk", critical: "Critical risk" };
+const RISK: Record<string, string> = { low: "Low risk", medium: "Medium risk", high: "High risk", critical: "Critical risk" };
 const QUESTIONS: Record<string, string> = {
   "fs.write": "Approve file write?", "fs.patch": "Approve file change?", "shell.run": "Approve command?", "shell.stop": "Approve stopping a command?",
   "http.fetch": "Approve web request?", "http.post": "Approve sending data?", "message.send": "Approve message?", "memory.write": "Approve new memory?",
   "memory.forget": "Approve forgetting?", "schedule.create": "Approve schedule?", "schedule.cancel": "Approve cancelling a schedule?", "agent.spawn": "Approve subagent?",
 };
-const LOCAL = /^(fs|memory|schedule|artifact|session)\./;
+const LOCAL = /^(fs|memory|artifact|session)\./;
 /** Calls that are undone from a checkpoint. */
 export const FILES = /^fs\.(write|patch)$/;
+
+export function canUndo(request: ApprovalRequested, proposed: Line["proposed"]): boolean {
+  return proposed?.effect ? proposed.effect === "reversible" : FILES.test(request.tool);
+}
+
+export function RiskBadge({ risk }: { risk: string }): VNode {
+  return <Badge tone={risk === "low" ? "good" : risk === "medium" ? "warn" : "bad"}>{RISK[risk] ?? risk}</Badge>;
+}
 
 export async function answer(approvalId: string, given: Answer): Promise<void> {
   await palyra.answer(approvalId, given);
@@ -49,11 +57,11 @@ export function question(request: ApprovalRequested): string {
 }
 
 /** Exactly what would run, or ran, with its length and digest where only a part is shown. */
-export function What({ preview }: { preview: Preview }): VNode {
+export function What({ preview, titled = true }: { preview: Preview; titled?: boolean }): VNode {
   const body = visible(preview.body ?? "");
   return (
     <>
-      {preview.kind !== "diff" && <p class="what" dir="auto"><bdi>{visible(preview.title)}</bdi></p>}
+      {titled && preview.kind !== "diff" && <p class="what" dir="auto"><bdi>{visible(preview.title)}</bdi></p>}
       {body && (preview.kind === "diff" ? <Diff text={body} all /> : <Output text={body} label={preview.kind === "command" ? "command" : "details"} all />)}
       {!!preview.length && <p class="hint inside">{count(preview.length)} characters in all. SHA-256 of the arguments that run: <span class="mono" title={preview.digest}>{preview.digest?.slice(0, 16)}…</span></p>}
     </>
@@ -72,6 +80,11 @@ export function Previewed({ request, resolution }: { request: ApprovalRequested;
   );
 }
 
+/** Why it is asked, as sentences: the policy joins reasons that begin in small letters. */
+export function reasonOf({ why }: ApprovalRequested): string {
+  return visible(why).split(". ").map(sentence).join(". ");
+}
+
 /** How risky, what it changes, whether it can be undone and where it goes: one line. */
 export function Meta({ request, preview }: { request: ApprovalRequested; preview: Preview }): VNode {
   const files = preview.kind === "diff" ? filesOf(preview.body ?? "").length : 0;
@@ -83,7 +96,7 @@ export function Meta({ request, preview }: { request: ApprovalRequested; preview
       {files > 0 && <span>Changes {files === 1 ? "1 file" : `${files} files`}{folder ? ` in ${visible(shortPath(folder))}` : ""}</span>}
       {host ? <span>Goes to <strong>{visible(host.value ?? "")}</strong></span> : LOCAL.test(request.tool) && !sinks.length ? <span>Stays on this machine</span> : null}
       {request.flow && <span class={sends_private ? "bad" : ""}>{sends_private ? "Private data could leave: " : "Data read before could go on: "}{sources.map((each) => visible(each.source)).join(", ") || "this conversation"}{sinks.length > 0 && ` → ${sinks.map(visible).join(", ")}`}</span>}
-      {request.risk !== "low" || request.about !== "tool" || !files ? <span>{visible(request.why)}</span> : null}
+      {request.risk !== "low" || request.about !== "tool" || !files ? <span>{reasonOf(request)}</span> : null}
     </p>
   );
 }
@@ -143,7 +156,7 @@ function FileChoice({ files, without, onChange }: { files: readonly string[]; wi
   );
 }
 
-function Expires({ ms }: { ms: number }): VNode {
+export function Expires({ ms }: { ms: number }): VNode {
   const [now, setNow] = useState(Date.now());
   useEffect(() => {
     const timer = setInterval(() => setNow(Date.now()), 1000);
@@ -157,8 +170,8 @@ function Expires({ ms }: { ms: number }): VNode {
 /** Where the value of an argument stands word for word: in a message, in a result, or nowhere, so the model wrote it. */
 export type Origin = (value: string) => string;
 
-function Origins({ given, origin }: { given: Arguments; origin: Origin }): VNode | null {
-  const rows = Object.entries(given).filter((each): each is [string, string] => typeof each[1] === "string" && each[1] !== "");
+export function Origins({ given, origin }: { given: Arguments; origin: Origin }): VNode | null {
+  const rows = Object.entries(given).flatMap(([name, value]): [string, string][] => (typeof value === "number" || (typeof value === "string" && value) ? [[name, String(value)]] : []));
   if (!rows.length) return null;
   return (
     <dl class="origins" aria-label="Where the arguments come from">
@@ -170,17 +183,18 @@ function Origins({ given, origin }: { given: Arguments; origin: Origin }): VNode
   );
 }
 
-interface Given {
+/** A question: the call that waits, if it is known here (its arguments can be edited), and where they come from. */
+export interface Line {
   request: ApprovalRequested;
-  /** The call that waits, if it is known here: its arguments can be edited. */
   proposed?: Pick<ToolProposed, "arguments" | "effect"> | undefined;
   origin?: Origin | undefined;
+}
+
+interface Given extends Line {
   /** Whether A, D and E answer this one. */
   keys?: boolean;
   onAnswered?: () => void;
 }
-
-const TYPING = "input, textarea, select, dialog";
 
 export function ApprovalCard({ request, proposed, origin, keys = false, onAnswered }: Given): VNode {
   const [deaf, setDeaf] = useState(true);
@@ -193,7 +207,6 @@ export function ApprovalCard({ request, proposed, origin, keys = false, onAnswer
   const [without, setWithout] = useState<ReadonlySet<string>>(new Set());
   const [reason, setReason] = useState("");
   const [whole, setWhole] = useState<ApprovalPreview | undefined>();
-  const [armed, setArmed] = useState(false);
   const files = filesOfCall(request.tool, proposed?.arguments);
   const none = files.length > 0 && without.size === files.length;
   const edited = typed ?? (without.size && !none ? leftOut(proposed!.arguments, without) : undefined);
@@ -254,41 +267,24 @@ export function ApprovalCard({ request, proposed, origin, keys = false, onAnswer
     if (alive.current) setAnswering(false);
   };
 
-  // Before the next key can come: a second press must know of the first.
-  useLayoutEffect(() => {
-    if (!keys) return;
-    const pressed = (event: KeyboardEvent) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-      if (event.key !== "a") setArmed(false);
-      if (event.target instanceof Element && event.target.closest(TYPING)) return;
-      if (event.key === "a" && request.about === "tool") {
-        // A yes takes two presses about the same question: one is easily a slip.
-        if (hidden) setError("Only a part of this is shown. Choose “Show everything” first.");
-        else if (armed && !cannot && !answering) void say("allow");
-        else setArmed(true);
-        event.preventDefault();
-        return;
-      }
-      if (answering) return;
-      if (event.key === "d" && request.about === "tool") void say("deny");
-      else if (event.key === "e" && proposed && !typed) edit();
-      else return;
-      event.preventDefault();
-    };
-    addEventListener("keydown", pressed);
-    return () => removeEventListener("keydown", pressed);
+  const asksTool = request.about === "tool";
+  const armed = useAnswerKeys(keys, {
+    approve: asksTool ? () => void say("allow") : undefined,
+    deny: asksTool ? () => void say("deny") : undefined,
+    edit: proposed && !typed ? edit : undefined,
+    blocked: hidden ? "Only a part of this is shown. Choose “Show everything” first." : "",
+    onBlocked: setError, ready: !cannot, busy: answering,
   });
 
-  const reversible = proposed?.effect ? proposed.effect === "reversible" : FILES.test(request.tool);
+  const reversible = canUndo(request, proposed);
   return (
     <section ref={card} class={`approval risk-${request.risk}`} aria-label={`Approval: ${visible(request.preview.title)}`}>
       <header>
         <h3>{question(request)}</h3>
-        <Badge tone={request.risk === "low" ? "good" : request.risk === "medium" ? "warn" : "bad"}>{RISK[request.risk] ?? request.risk}</Badge>
+        <RiskBadge risk={request.risk} />
         {request.about === "tool" && (reversible ? <Badge>Can be undone</Badge> : proposed?.effect === "once" ? <Badge tone="warn">Cannot be undone</Badge> : null)}
         <Labels label={request.label} />
       </header>
-      <Together request={request} />
       <Meta request={request} preview={shown} />
       {request.plan && <p class="hint inside">Not part of the plan: {visible(request.plan)}</p>}
       {files.length > 0 && !typed && <FileChoice files={files} without={without} onChange={setWithout} />}
@@ -303,7 +299,7 @@ export function ApprovalCard({ request, proposed, origin, keys = false, onAnswer
       {request.about === "tool" && (
         <details class="more">
           <summary>More options</summary>
-          <p class="hint">Why this needs approval: {visible(request.why)}{request.policies?.length ? ` (policy ${request.policies.map(visible).join(", ")})` : ""}</p>
+          <p class="hint">Why this needs approval: {reasonOf(request)}{request.policies?.length ? ` (policy ${request.policies.map(visible).join(", ")})` : ""}</p>
           <label>Reason for the agent (optional)
             <input value={reason} onInput={(event) => setReason(event.currentTarget.value)} />
           </label>

@@ -7,7 +7,7 @@ import { ended } from "../core/conversation";
 import { href } from "../core/router";
 import { status } from "../core/store";
 import * as palyra from "../core/verbs";
-import { brief, count, money, shortPath, visible } from "../core/words";
+import { count, lasting, money, shortPath, visible } from "../core/words";
 import { useLoaded } from "../ui/page";
 import { Labels, Problem } from "../ui/parts";
 import { RunPicture } from "../ui/waterfall";
@@ -67,7 +67,7 @@ function Run({ conversation, onClose }: { conversation: Conversation; onClose?: 
     <>
       {head}
       <div class="kv">
-        <div><b>{brief(total)}</b><span>{brief(Math.max(0, total - waiting))} working</span></div>
+        <div><b>{lasting(total)}</b><span>{lasting(Math.max(0, total - waiting))} working</span></div>
         <div title={`${count(run.input)} in, ${count(run.output)} out`}><b>{count(run.input + run.output)}</b><span>tokens{cached ? `, ${Math.round((cached / Math.max(1, run.input)) * 100)} % cached` : ""}</span></div>
         <div><b>{money(run.cost)}</b><span>cost</span></div>
         <div><b>{tools.length}</b><span>tool call{tools.length === 1 ? "" : "s"}</span></div>

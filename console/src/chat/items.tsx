@@ -4,7 +4,7 @@ import { useRef, useState } from "preact/hooks";
 import type { Conversation, Item, NoticeItem, ReplyItem, ToolItem, UserItem } from "../core/conversation";
 import { href, setQuery } from "../core/router";
 import { pending, status } from "../core/store";
-import { calm, clock, count, lasting, money, size, toolWords, visible, when } from "../core/words";
+import { calm, clock, count, lasting, money, sentence, size, toolWords, visible, when } from "../core/words";
 import { Code, Copy, Diff, Output, turned } from "../ui/code";
 import { Markdown } from "../ui/markdown";
 import { Badge, Labels, Problem } from "../ui/parts";
@@ -12,9 +12,10 @@ import { Download, useImage } from "../ui/stored";
 import type { Attachment } from "../types";
 import { wordsOf } from "../core/api";
 import * as palyra from "../core/verbs";
-import { ApprovalCard, type Origin } from "./approval";
+import { ApprovalCard, type Line, type Origin } from "./approval";
 import { originAmong, type Said } from "./origins";
 import { editing } from "./composing";
+import { Together } from "./together";
 import { askAgain, retry } from "./verbs";
 
 /** `shared`: of the session that this one continues; it is read here, and acted upon there. */
@@ -157,10 +158,6 @@ function stateOf(item: ToolItem, over: boolean): [string, string] {
 
 const MARKS: Record<string, string> = { good: "✓", bad: "✕", warn: "!" };
 
-function sentence(words: string): string {
-  return words.charAt(0).toUpperCase() + words.slice(1);
-}
-
 function originIn(conversation: Conversation, item: ToolItem): Origin {
   const items = conversation.items.peek();
   const before = items.slice(0, Math.max(0, items.indexOf(item))).flatMap((each): Said[] =>
@@ -173,16 +170,38 @@ function summary(item: ToolItem): string {
   return visible(String(values[0] ?? "")).split("\n")[0]!.slice(0, 120);
 }
 
+function waits(item: ToolItem): boolean {
+  return Boolean(item.approval && !item.resolved && !item.finished && !item.over);
+}
+
+/** The calls that one question asks about, in their order: those of its turn that still wait. */
+function askedWith(item: ToolItem, conversation: Conversation): readonly ToolItem[] {
+  const group = item.approval?.group;
+  if (!group || !waits(item)) return [item];
+  // Drawn again when one of the others is answered: each is read with its tick.
+  return conversation.items.value.filter((each): each is ToolItem => each.kind === "tool" && each.approval?.group === group && (each.tick.value, waits(each)));
+}
+
+function lineOf(item: ToolItem, conversation: Conversation): Line {
+  return { request: item.approval!, proposed: item.proposed, origin: originIn(conversation, item) };
+}
+
 function Tool({ tick, item, conversation }: { tick: number; item: ToolItem; conversation: Conversation }): VNode {
   const over = item.over;
   const [words, tone] = stateOf(item, over);
   const { finished, approval } = item;
-  const asks = approval && !item.resolved && !finished && !over;
+  const asks = waits(item);
+  const together = askedWith(item, conversation);
+  const first = pending.value.find((each) => each.session_id === conversation.id)?.approval_id;
   const tier = finished?.attestation?.tier;
   const did = item.resolved?.preview ?? approval?.preview;
+  // The first of them has the question for all.
+  if (asks && together[0] !== item) return <></>;
   return (
     <article class="tool" aria-label={`Tool call: ${toolWords(item.proposed.tool)}`}>
-      {asks && <ApprovalCard key={approval.approval_id} request={approval} proposed={item.proposed} origin={originIn(conversation, item)} keys={pending.value.find((each) => each.session_id === conversation.id)?.approval_id === approval.approval_id} />}
+      {asks && (together.length > 1
+        ? <Together lines={together.map((each) => lineOf(each, conversation))} keys={together.some((each) => each.approval!.approval_id === first)} />
+        : <ApprovalCard key={approval!.approval_id} {...lineOf(item, conversation)} keys={first === approval!.approval_id} />)}
       {!asks && <details open={item.opened ?? (!!item.startedMs && !finished && !!item.output)}>
         <summary onClick={(event) => (item.opened = !(event.currentTarget.parentElement as HTMLDetailsElement).open)}>
           <span class={`mark ${tone}`} aria-hidden="true">{MARKS[tone] ?? "›"}</span>

@@ -1,6 +1,6 @@
 // State that belongs in the address: parts of the form name=value behind the page, as in #/timeline/01…/12/view=table.
 import { computed } from "@preact/signals";
-import { route } from "./router";
+import { rewrite, route } from "./router";
 
 export type Marks = Readonly<Record<string, string>>;
 
@@ -13,10 +13,8 @@ export function addressOf(parts: readonly string[], state: Marks): string {
   return "#/" + [...parts, ...said].map((part) => encodeURIComponent(part).replaceAll("%3D", "=")).join("/");
 }
 
-/** Change some of the state, in place: the way back leads out of the page and not through every change. */
+/** Change some of the state, in place. */
 export function mark(changes: Marks, parts = route.peek().filter((part) => !part.includes("="))): void {
   const next = addressOf(parts, { ...marks.peek(), ...changes });
-  if (next === location.hash) return;
-  history.replaceState(null, "", next);
-  dispatchEvent(new HashChangeEvent("hashchange"));
+  if (next !== location.hash) rewrite(next);
 }

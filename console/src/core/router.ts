@@ -25,6 +25,14 @@ export const second = computed(() => route.value[2] ?? "");
 /** Filters and tabs of a page: `#/approvals?tab=answered`. Somebody who sends or reloads the address sees the same. */
 export const query = computed(() => new URLSearchParams(parts.value.search));
 
+/** Write the address in place: the way back leads out of the page and not through every change. */
+export function rewrite(next: string): void {
+  // Between a step back and the news of it, what was left must not write over where somebody is.
+  if (pageHash() !== hash.peek()) return;
+  history.replaceState(null, "", next);
+  hash.value = pageHash();
+}
+
 /** Change some filters in the address, without a new step in the history. An empty value removes one. */
 export function setQuery(given: Record<string, string>): void {
   const next = new URLSearchParams(query.peek());
@@ -33,8 +41,7 @@ export function setQuery(given: Record<string, string>): void {
     else next.delete(name);
   }
   const search = next.toString();
-  history.replaceState(null, "", `#/${parts.peek().path}${search ? `?${search}` : ""}`);
-  hash.value = pageHash();
+  rewrite(`#/${parts.peek().path}${search ? `?${search}` : ""}`);
 }
 
 export function go(...parts: string[]): void {

@@ -4,7 +4,7 @@ import type { Entry, Session } from "../types";
 import { wordsOf } from "./api";
 import * as palyra from "./verbs";
 
-const PAGE = 200;
+const PAGE = 100;
 
 export class Tape {
   readonly session = signal<Session | undefined>(undefined);

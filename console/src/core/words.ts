@@ -44,23 +44,23 @@ export function when(ms: number): string {
 }
 
 export function lasting(ms: number): string {
-  if (ms < 1000) return `${ms} ms`;
+  if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 59_950) return `${(ms / 1000).toFixed(1).replace(".0", "")} s`;
   const seconds = Math.round(ms / 1000);
-  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
-}
-
-/** A duration for a narrow column: 1.2 s, 10:37 min. */
-export function brief(ms: number): string {
-  if (ms < 59_950) return lasting(Math.round(ms));
-  const seconds = Math.round(ms / 1000);
-  return seconds < 3600 ? `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")} min` : `${(seconds / 3600).toFixed(1)} h`;
+  const minutes = Math.floor(seconds / 60);
+  const [whole, rest] = minutes < 60 ? [`${minutes} min`, seconds % 60 && `${seconds % 60} s`] : [`${Math.floor(minutes / 60)} h`, minutes % 60 && `${minutes % 60} min`];
+  return rest ? `${whole} ${rest}` : whole;
 }
 
 export function size(bytes: number): string {
   if (bytes < 1000) return `${bytes} bytes`;
   if (bytes < 1_000_000) return `${(bytes / 1000).toFixed(1)} KB`;
   return `${(bytes / 1_000_000).toFixed(1)} MB`;
+}
+
+/** So many of something: 1 call, 2 calls. */
+export function many(value: number, what: string): string {
+  return `${count(value)} ${what}${value === 1 ? "" : "s"}`;
 }
 
 export function count(value: number): string {
@@ -114,4 +114,8 @@ export function shortPath(path: string): string {
 
 export function toolWords(tool: string): string {
   return SOURCES[tool] ?? tool;
+}
+
+export function sentence(words: string): string {
+  return words.charAt(0).toUpperCase() + words.slice(1);
 }

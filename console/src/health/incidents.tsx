@@ -2,7 +2,7 @@
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import * as palyra from "../core/verbs";
-import { ago, lasting, visible, when } from "../core/words";
+import { ago, lasting, sentence, visible, when } from "../core/words";
 import { useChanged } from "../ui/fresh";
 import { useLoaded } from "../ui/page";
 import { Badge, Choice, Problem } from "../ui/parts";
@@ -42,7 +42,7 @@ function One({ it, treat, busy, onTreat }: { it: Incident; treat: boolean; busy:
   const given = tried.some((each) => each.remedy === ESCALATED);
   return (
     <li>
-      <div class="row"><Badge tone={it.closed_ms ? "good" : SEVERITY[it.severity]}>{it.closed_ms ? "Closed" : it.severity}</Badge><strong class="breaks">{visible(it.summary)}</strong><span class="hint">{DOMAINS[it.domain] ?? it.domain}, <span title={when(it.opened_ms)}>{ago(it.opened_ms)}</span>{it.closed_ms ? `, lasted ${lasting(it.closed_ms - it.opened_ms)}` : ""}</span></div>
+      <div class="row"><Badge tone={it.closed_ms ? "good" : SEVERITY[it.severity]}>{it.closed_ms ? "Closed" : sentence(it.severity)}</Badge><strong class="breaks">{visible(it.summary)}</strong><span class="hint">{DOMAINS[it.domain] ?? it.domain}, <span title={when(it.opened_ms)}>{ago(it.opened_ms)}</span>{it.closed_ms ? `, lasted ${lasting(it.closed_ms - it.opened_ms)}` : ""}</span></div>
       {it.fix && !it.closed_ms && <p class="hint breaks">Fix: {visible(it.fix)}</p>}
       {it.outcome && <p class="hint breaks">{visible(it.outcome)}</p>}
       {given && !it.closed_ms && <p><Badge tone="bad">Needs you</Badge> The repairs failed. Palyra does not retry.</p>}

@@ -2,7 +2,7 @@
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import * as palyra from "../core/verbs";
-import { count } from "../core/words";
+import { count, many } from "../core/words";
 import type { LoadSample } from "../types";
 import { bytes, clock, short } from "../ui/figures";
 import { useLoaded } from "../ui/page";
@@ -33,7 +33,7 @@ export function LoadFigures(): VNode {
       <Figure name="CPU" value={`${percent(now.cpu_bps)}`} note={`${most((each) => each.cpu_bps, percent)} · machine load ${(now.load_bps / 10_000).toFixed(1)} per core`} samples={shown} of={(each) => each.cpu_bps} unit={percent} tone="info" />
       <Figure name="Memory" value={bytes(now.memory_bytes)} note={most((each) => each.memory_bytes, bytes)} samples={shown} of={(each) => each.memory_bytes} unit={bytes} tone="accent" />
       <Figure name="Disk free" value={bytes(now.disk_free_bytes)} note={`${used} % of ${bytes(now.disk_total_bytes)} used`} samples={shown} of={(each) => each.disk_free_bytes} unit={bytes} tone="good" />
-      <Figure name="Queue" value={`${count(now.queued)} waiting`} note={`${count(now.running)} running · ${count(now.runs)} active runs`} samples={shown} of={(each) => each.queued + each.running + each.runs} unit={short} tone="warn" />
+      <Figure name="Queue" value={`${count(now.queued)} waiting`} note={`${count(now.running)} running · ${many(now.runs, "active run")}`} samples={shown} of={(each) => each.queued + each.running + each.runs} unit={short} tone="warn" />
       <Figure name="Journal" value={bytes(now.journal_bytes)} note={`${short(now.journal_entries)} entries · ${grown >= 0 ? "+" : "−"}${bytes(Math.round(Math.abs(grown) / hours))} per hour`} samples={shown} of={(each) => each.journal_bytes} unit={bytes} tone="label" />
     </section>
   );

@@ -3,7 +3,7 @@ import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import * as palyra from "../core/verbs";
 import { href } from "../core/router";
-import { toolWords, visible, when } from "../core/words";
+import { sentence, toolWords, visible, when } from "../core/words";
 import { Diff, Output } from "../ui/code";
 import { AreaField, TextField } from "../ui/form";
 import { Sure, useAttempt, useLoaded } from "../ui/page";
@@ -31,13 +31,13 @@ function Shown({ shown, onAnswered }: { shown: ShownCandidate; onAnswered: () =>
         {risk !== "low" && <Badge tone={RISKS[risk] ?? ""}>{risk} risk</Badge>}<Labels label={candidate.label} />
         <span class="hint">{(candidate.confidence_bps / 100).toFixed(0)} % confidence, found by {candidate.found_by === "rules" || !candidate.found_by ? "rules" : visible(candidate.found_by)}, {when(candidate.created_ms ?? 0)}</span>
       </div>
-      {candidate.reason && <p class="hint">{visible(candidate.reason)}</p>}
+      {candidate.reason && <p class="hint">{visible(statement(candidate.reason))}</p>}
       {candidate.conflicts_with && <Contradicted id={candidate.conflicts_with} />}
       <h3>Evidence</h3>
       <EvidenceList evidence={candidate.evidence ?? []} />
       {(candidate.steps ?? []).length > 0 && <Steps candidate={candidate} />}
       <h3>{candidate.state === "applied" ? "What accepting did" : "What accepting does"}</h3>
-      {candidate.state === "applied" ? <Done candidate={candidate} would={shown.would} /> : <p><bdi>{visible(sentence(shown.would))}</bdi></p>}
+      {candidate.state === "applied" ? <Done candidate={candidate} would={shown.would} /> : <p><bdi>{visible(statement(shown.would))}</bdi></p>}
       {shown.diff && <Diff text={visible(shown.diff)} />}
       <Problem text={shown.problem ? `Cannot apply this now: ${visible(shown.problem)}` : ""} />
       <Answers key={candidate.state} shown={shown} onAnswered={onAnswered} />
@@ -89,13 +89,13 @@ function Done({ candidate, would }: { candidate: Candidate; would: string }): VN
       {memory_id && <li>Saved to memory{candidate.kind === "preference" ? " and included in every prompt" : ""}: <a href={href("memory")}>open Memory</a>{replaced ? ". It replaced an earlier memory." : ""}</li>}
       {skill && <li>The skill <span class="mono">{visible(skill)}</span> was installed in quarantine: <a href={href("skills")}>open Skills</a>. Its runs are kept as tests: <code class="breaks">palyra replay --suite {visible(file ?? "")}</code></li>}
       {file && !skill && <li>The policy file <span class="mono">{visible(file)}</span> is active: <a href={href("policies", "files")}>open Policies</a></li>}
-      {!memory_id && !skill && !file && <li>{candidate.reason ? "No change was needed." : visible(sentence(would))}</li>}
+      {!memory_id && !skill && !file && <li>{candidate.reason ? "No change was needed." : visible(statement(would))}</li>}
     </ul>
   );
 }
 
-function sentence(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+function statement(text: string): string {
+  return `${sentence(text)}.`;
 }
 
 function Answers({ shown: { candidate, moves = [], problem }, onAnswered }: { shown: ShownCandidate; onAnswered: () => void }): VNode {

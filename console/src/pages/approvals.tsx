@@ -1,13 +1,14 @@
 // The inbox of approvals, worked through with the keyboard or one thumb, and the answers given before.
 import type { VNode } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { answer, ApprovalCard, FILES, Meta, type Origin, Previewed, question, RISK, What } from "../chat/approval";
+import { answer, ApprovalCard, DEAF_MS, FILES, Meta, type Origin, Previewed, question, reasonOf, RiskBadge, What } from "../chat/approval";
 import { originAmong, type Said } from "../chat/origins";
+import { Together } from "../chat/together";
 import { wordsOf } from "../core/api";
 import * as palyra from "../core/verbs";
 import { go, href, query, setQuery } from "../core/router";
 import { lastEntry, listed, pending, sessions } from "../core/store";
-import { toolWords, visible, when } from "../core/words";
+import { many, toolWords, visible, when } from "../core/words";
 import { Ago, Badge, Choice, Empty, Labels, PageHead, Problem, Skeleton } from "../ui/parts";
 import { Tell } from "../ui/tell";
 import type { Approval, ApprovalPreview, Entry, InputReceived, ToolFinished, ToolProposed } from "../types";
@@ -46,11 +47,14 @@ function Open(): VNode {
   const [at, setAt] = useState(0);
   const [picked, setPicked] = useState<ReadonlySet<string>>(new Set());
   const shown = pending.value.filter(fits);
-  const current = shown[Math.min(at, shown.length - 1)];
+  const rows = questionsOf(shown);
+  const current = rows[Math.min(at, rows.length - 1)];
   const chosen = shown.filter((each) => picked.has(each.approval_id));
-  const toggle = (id: string) => {
+  const has = (row: readonly Approval[]) => row.every((each) => picked.has(each.approval_id));
+  const toggle = (row: readonly Approval[]) => {
     const next = new Set(picked);
-    if (!next.delete(id)) next.add(id);
+    const taken = has(row);
+    for (const { approval_id } of row) if (taken) next.delete(approval_id); else next.add(approval_id);
     setPicked(next);
   };
 
@@ -58,9 +62,9 @@ function Open(): VNode {
     const pressed = (event: KeyboardEvent) => {
       if (event.target instanceof HTMLElement && event.target.closest("input:not([type=checkbox]), textarea, select, dialog")) return;
       if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || !current) return;
-      if (event.key === "j" || event.key === "ArrowDown") setAt(Math.min(at + 1, shown.length - 1));
+      if (event.key === "j" || event.key === "ArrowDown") setAt(Math.min(at + 1, rows.length - 1));
       else if (event.key === "k" || event.key === "ArrowUp") setAt(Math.max(at - 1, 0));
-      else if (event.key === "x") toggle(current.approval_id);
+      else if (event.key === "x") toggle(current);
       else return;
       event.preventDefault();
     };
@@ -71,31 +75,35 @@ function Open(): VNode {
   if (!listed.value) return <Skeleton label="Loading…" lines={8} />;
   if (!shown.length)
     return pending.value.length
-      ? <Empty><h2>No match</h2><p>{pending.value.length} approvals wait, but none matches the filter.</p><div class="row"><button type="button" onClick={() => setQuery({ q: "", tool: "", risk: "" })}>Clear filter</button></div></Empty>
+      ? <Empty><h2>No match</h2><p>{many(pending.value.length, "approval")} waiting, but none matches the filter.</p><div class="row"><button type="button" onClick={() => setQuery({ q: "", tool: "", risk: "" })}>Clear filter</button></div></Empty>
       : <Empty><h2>Nothing needs approval</h2><p>When Palyra wants to change files, run commands or send something, it asks here first.</p><div class="row"><button type="button" class="main" onClick={() => go("chat")}>Open chat</button><a class="button" href={href("policies")}>What needs approval?</a></div><Tell /></Empty>;
-  const session = current && sessions.value.find((each) => each.session_id === current.session_id);
+  const session = current && sessions.value.find((each) => each.session_id === current[0]!.session_id);
   return (
     <>
       <div class="inbox">
         <div>
           <ul class="inbox-list" aria-label="Waiting approvals">
-            {shown.map((each, number) => (
-              <li key={each.approval_id} class={each === current ? "current" : ""}>
-                <input type="checkbox" aria-label={`Select ${each.request.preview.title}`} checked={picked.has(each.approval_id)} onChange={() => toggle(each.approval_id)} />
-                <button type="button" class="plain" aria-current={each === current} onClick={() => setAt(number)}>
-                  <bdi>{visible(each.request.preview.title)}</bdi><span class="hint">{toolWords(each.request.tool)} · <Ago ms={each.requested_ms} /></span>
-                </button>
-              </li>
-            ))}
+            {rows.map((row, number) => {
+              const [each] = row as [Approval];
+              const title = row.length > 1 ? `${row.length} tool calls` : visible(each.request.preview.title);
+              return (
+                <li key={each.approval_id} class={row === current ? "current" : ""}>
+                  <input type="checkbox" aria-label={`Select ${title}`} checked={has(row)} onChange={() => toggle(row)} />
+                  <button type="button" class="plain" aria-current={row === current} onClick={() => setAt(number)}>
+                    <bdi>{title}</bdi><span class="hint">{[...new Set(row.map(({ request }) => toolWords(request.tool)))].join(", ")} · <Ago ms={each.requested_ms} /></span>
+                  </button>
+                </li>
+              );
+            })}
           </ul>
           {shown.length > 1 && picked.size === 0 && <button type="button" class="quiet small" onClick={() => setPicked(new Set(shown.map((each) => each.approval_id)))}>Select all {shown.length}</button>}
         </div>
-        {chosen.length > 0 && <Together key="together" chosen={chosen} onClear={() => setPicked(new Set())} />}
+        {chosen.length > 0 && <Selected key="selected" chosen={chosen} onClear={() => setPicked(new Set())} />}
         {current && !chosen.length && (
           <div>
             <h2 class="unseen">Approval</h2>
-            <p class="hint"><a href={href("chat", current.session_id)}>{visible(session?.title || "Open session")}</a> · <Ago ms={current.requested_ms} /> · <a href={href("timeline", current.session_id, String(current.seq ?? ""))}>Show on timeline</a></p>
-            <Asked key={current.approval_id} approval={current} />
+            <p class="hint"><a href={href("chat", current[0]!.session_id)}>{visible(session?.title || "Open session")}</a> · <Ago ms={current[0]!.requested_ms} /> · <a href={href("timeline", current[0]!.session_id, String(current[0]!.seq ?? ""))} class="whole">Show on timeline</a></p>
+            <Asked key={current[0]!.request.group || current[0]!.approval_id} approvals={current} />
           </div>
         )}
       </div>
@@ -104,11 +112,10 @@ function Open(): VNode {
   );
 }
 
-const DEAF_MS = 350;
 type Whole = Readonly<Record<string, ApprovalPreview>>;
 
 /** Several approvals under each other, answered at once. Only what stands here whole, and was scrolled to its end, is approved. */
-function Together({ chosen, onClear }: { chosen: readonly Approval[]; onClear: () => void }): VNode {
+function Selected({ chosen, onClear }: { chosen: readonly Approval[]; onClear: () => void }): VNode {
   const [whole, setWhole] = useState<Whole>({});
   const [seen, setSeen] = useState<ReadonlySet<string>>(new Set());
   const [error, setError] = useState("");
@@ -149,18 +156,18 @@ function Together({ chosen, onClear }: { chosen: readonly Approval[]; onClear: (
     setBusy(false);
   };
   return (
-    <div ref={box}>
+    <div ref={box} class="selected">
       <h2 class="unseen">Selected approvals</h2>
       <div class="row bulk"><strong>{chosen.length} selected</strong>
+        <button type="button" class="quiet" onClick={onClear}>Clear selection</button>
         <button type="button" class="yes main" disabled={busy || !able.length || unseen > 0} onClick={() => void say(able, "allow")}>Approve {able.length}</button>
         <button type="button" class="no" disabled={busy} onClick={() => void say(chosen, "deny")}>Deny {chosen.length}</button>
-        <button type="button" class="quiet" onClick={onClear}>Clear selection</button>
         <span class="hint" role="status">{unseen ? `Scroll through all of them to approve: ${able.length - unseen} of ${able.length} seen.` : able.length < chosen.length ? `${chosen.length - able.length} cannot be approved here: not shown whole.` : ""}</span>
       </div>
       <Problem text={error} />
       {chosen.map((each) => (
         <section key={each.approval_id} class={`approval risk-${each.request.risk}`} aria-label={`Selected: ${visible(each.request.preview.title)}`}>
-          <header><h3>{question(each.request)}</h3><Badge tone={each.request.risk === "low" ? "good" : each.request.risk === "medium" ? "warn" : "bad"}>{RISK[each.request.risk] ?? each.request.risk}</Badge>{FILES.test(each.request.tool) && <Badge>Can be undone</Badge>}<Labels label={each.request.label} /><a class="hint" href={href("chat", each.session_id)}>Open session</a></header>
+          <header><h3>{question(each.request)}</h3><RiskBadge risk={each.request.risk} />{FILES.test(each.request.tool) && <Badge>Can be undone</Badge>}<Labels label={each.request.label} /><a class="hint" href={href("chat", each.session_id)}>Open session</a></header>
           <Meta request={each.request} preview={previews.get(each.approval_id)!} />
           <What preview={previews.get(each.approval_id)!} />
           {!complete(each) && <p class="inside" role="status"><strong>Not shown whole.</strong> It is not approved with the others; open it alone to answer it.</p>}
@@ -173,16 +180,28 @@ function Together({ chosen, onClear }: { chosen: readonly Approval[]; onClear: (
 
 interface Found { proposed: ToolProposed | undefined; origin: Origin | undefined }
 
-/** The card of an approval with the call that it is about and what stood before it, which is on the tape just before it. */
-function Asked({ approval }: { approval: Approval }): VNode {
-  const [found, setFound] = useState<Found | undefined>();
+/** The card of a question with the calls that it is about and what stood before them, which is on the tape just before it. */
+function Asked({ approvals }: { approvals: readonly Approval[] }): VNode {
+  const [entries, setEntries] = useState<{ list: readonly Entry[]; all: boolean } | undefined>();
+  const { session_id, seq = 0 } = approvals.at(-1)!;
   useEffect(() => {
-    const after = Math.max(0, (approval.seq ?? 0) - NEARBY);
-    void palyra.listEntries(approval.session_id, { after, limit: NEARBY }).then(({ entries }) => setFound(foundIn(entries, approval.request.call_id, after === 0)), () => setFound({ proposed: undefined, origin: undefined }));
-  }, [approval.approval_id]);
+    const after = Math.max(0, seq - NEARBY);
+    void palyra.listEntries(session_id, { after, limit: NEARBY }).then(({ entries }) => setEntries({ list: entries, all: after === 0 }), () => setEntries({ list: [], all: false }));
+  }, []);
   // Whole or not at all: a card that grows while it is read moves what is to be pressed.
-  if (!found) return <Skeleton label="Loading…" lines={8} />;
-  return <ApprovalCard request={approval.request} proposed={found.proposed} origin={found.origin} keys />;
+  if (!entries) return <Skeleton label="Loading…" lines={8} />;
+  const lines = approvals.map(({ request }) => ({ request, ...(entries.list.length ? foundIn(entries.list, request.call_id, entries.all) : {}) }));
+  return lines.length > 1 ? <Together lines={lines} keys /> : <ApprovalCard key={lines[0]!.request.approval_id} {...lines[0]!} keys />;
+}
+
+/** Approvals as questions: the calls of one turn are one. */
+function questionsOf(approvals: readonly Approval[]): Approval[][] {
+  const found = new Map<string, Approval[]>();
+  for (const each of approvals) {
+    const id = each.request.group || each.approval_id;
+    found.set(id, [...(found.get(id) ?? []), each]);
+  }
+  return [...found.values()].map((row) => row.sort((a, b) => (a.seq ?? 0) - (b.seq ?? 0)));
 }
 
 function foundIn(entries: readonly Entry[], callId: string, all: boolean): Found {
@@ -228,7 +247,7 @@ function Answered(): VNode {
           <li key={each.approval_id}>
             <details>
               <summary><Badge tone={each.decision === "allow" ? "good" : each.decision === "deny" ? "bad" : ""}>{DECISIONS[each.decision ?? ""] ?? each.decision}</Badge> <bdi>{visible((each.resolution?.preview ?? each.request.preview).title)}</bdi> <span class="hint"><Ago ms={each.resolved_ms ?? each.requested_ms} /></span></summary>
-              <p class="hint">{question(each.request)} {visible(each.request.why)}</p>
+              <p class="hint">{question(each.request)} {reasonOf(each.request)}</p>
               <Previewed request={each.request} resolution={each.resolution} />
               <p class="hint">Answered {when(each.resolved_ms ?? 0)}{each.resolution?.surface ? ` in ${each.resolution.surface}` : ""}{each.resolution?.reason ? `: ${visible(each.resolution.reason)}` : ""}. <a href={href("chat", each.session_id)}>Open session</a> · <a href={href("timeline", each.session_id, String(each.seq ?? ""))}>Show on timeline</a></p>
             </details>

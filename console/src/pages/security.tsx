@@ -4,7 +4,7 @@ import { mark, marks } from "../core/address";
 import { href } from "../core/router";
 import { lastEntry } from "../core/store";
 import * as palyra from "../core/verbs";
-import { ago, count, day, visible } from "../core/words";
+import { ago, count, day, many, visible } from "../core/words";
 import type { MetSource, RepeatedAnswer, SecurityScore, UnattendedTool } from "../types";
 import { short } from "../ui/figures";
 import { useLoaded } from "../ui/page";
@@ -40,7 +40,7 @@ function Report({ of, given }: { of: SecurityScore; given: number }): VNode {
     <>
       <div class="figures">
         <Figure words="Score" value={`${given} of 100`} more={of.lost_to_exposure || of.lost_to_questions ? `−${of.lost_to_exposure} for exposed calls, −${of.lost_to_questions} for questions` : "nothing lost"} />
-        <Figure words="Questions per task" value={(of.questions / of.tasks).toFixed(2)} more={`${count(of.questions)} questions, ${count(of.tasks)} tasks`} />
+        <Figure words="Questions per task" value={(of.questions / of.tasks).toFixed(2)} more={`${many(of.questions, "question")}, ${many(of.tasks, "task")}`} />
         <Figure words="Tasks without questions" value={percent(of.quiet_tasks, of.tasks)} more={`${count(of.quiet_tasks)} of ${count(of.tasks)}`} />
         <Figure words="Ran without a question" value={short(of.unattended)} more={`of ${count(of.calls)} tool calls`} />
         <Figure words="Exposed calls" value={short(of.exposed)} more="to places nobody vouches for" />
@@ -48,7 +48,7 @@ function Report({ of, given }: { of: SecurityScore; given: number }): VNode {
       <section class="box" aria-label="Over time">
         <Plot title="Tasks" sub="by day (UTC)" across="Days" labels={of.days.map((each) => day(each.day_ms, "UTC"))} unit={short} shape="bars"
           lines={[{ words: "without questions", tone: "good", values: of.days.map((each) => each.quiet_tasks) }, { words: "with questions", tone: "warn", values: of.days.map((each) => each.tasks - each.quiet_tasks) }]} />
-        <p class="hint">{count(of.approved)} approved ({count(of.edited)} edited), {count(of.denied)} denied, {count(of.expired)} expired. Policy refused {count(of.refused)} calls.</p>
+        <p class="hint">{count(of.approved)} approved ({count(of.edited)} edited), {count(of.denied)} denied, {count(of.expired)} expired. Policy refused {many(of.refused, "call")}.</p>
       </section>
       <Part id="unattended" title="Ran without a question">
         {of.tools.length ? <Table label="Unattended calls by tool" rows={of.tools} keyOf={(row) => row.tool} columns={TOOLS} /> : <p class="hint">Every call needed approval.</p>}

@@ -4,7 +4,7 @@ import { mark, marks } from "../core/address";
 import { argument, href, second } from "../core/router";
 import { lastEntry, sessions } from "../core/store";
 import * as palyra from "../core/verbs";
-import { count, day, lasting, money, visible, when } from "../core/words";
+import { count, day, lasting, many, money, visible, when } from "../core/words";
 import type { UsageRow } from "../types";
 import { change, short } from "../ui/figures";
 import { useLoaded } from "../ui/page";
@@ -21,7 +21,7 @@ import { PlansOfRun } from "../usage/plans";
 export type By = "model" | "session" | "schedule" | "principal" | "run" | "day";
 type Names = ReadonlyMap<string, string>;
 const MOST = 500;
-const MOST_BARS = 8;
+const MOST_BARS = 6;
 const DAY_MS = 86_400_000;
 const ACROSS: Record<By, string> = { model: "Model", session: "Session", schedule: "Schedule", principal: "User", run: "Run", day: "Day" };
 const PICK = Object.entries(ACROSS) as [By, string][];
@@ -103,7 +103,7 @@ function Figures({ now, before, period, forecast }: { now: UsageRow; before: Usa
   };
   return (
     <div class="figures">
-      <div class="figure"><span>Cost</span><strong>{costOf(now)}</strong><small>{now.unpriced ? `no price for ${count(now.unpriced)} calls` : before?.cost_microusd || !forecast ? against((row) => row.cost_microusd) : `${money(forecast)} expected this month`}</small></div>
+      <div class="figure"><span>Cost</span><strong>{costOf(now)}</strong><small>{now.unpriced ? `no price for ${many(now.unpriced, "call")}` : before?.cost_microusd || !forecast ? against((row) => row.cost_microusd) : `${money(forecast)} expected this month`}</small></div>
       <div class="figure"><span>Model calls</span><strong>{short(now.calls)}</strong><small>{now.estimated ? `${count(now.estimated)} estimated` : against((row) => row.calls)}</small></div>
       <div class="figure"><span>Tokens in</span><strong>{short(now.input_tokens)}</strong><small>{cacheHits(now)} % cached</small></div>
       <div class="figure"><span>Tokens out</span><strong>{short(now.output_tokens)}</strong><small>{against((row) => row.output_tokens)}</small></div>

@@ -4,7 +4,7 @@ import { covers } from "../chat/covers";
 import * as palyra from "../core/verbs";
 import { href } from "../core/router";
 import { lastEntry, sessions } from "../core/store";
-import { visible, when } from "../core/words";
+import { many, visible, when } from "../core/words";
 import { Part, Sure, useAttempt, useLoaded } from "../ui/page";
 import { Problem } from "../ui/parts";
 import { Table } from "../ui/table";
@@ -27,7 +27,7 @@ export function Grants(): VNode {
           { key: "what", words: "Covers", draw: (each) => <bdi>{visible(covers(each.subject))}</bdi> },
           { key: "where", words: "Where", draw: (each) => (each.session_id ? <a href={href("chat", each.session_id)}>{title(each.session_id)}</a> : "everywhere") },
           { key: "until", words: "Until", draw: (each) => (each.until_ms ? when(each.until_ms) : "the session ends or is reset") },
-          { key: "used", words: "Last used", draw: (each) => { const use = found.value?.uses?.[each.approval_id]; return use ? `${when(use.last_ms)} (${use.calls} calls)` : "never"; } },
+          { key: "used", words: "Last used", draw: (each) => { const use = found.value?.uses?.[each.approval_id]; return use ? `${when(use.last_ms)} (${many(use.calls, "call")})` : "never"; } },
           { key: "do", words: "", draw: (each) => <Sure words="Revoke…" question="Calls like this ask again." yes="Revoke" disabled={busy} onYes={() => revoke(each)} /> },
         ]} />
       )}

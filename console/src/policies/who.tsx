@@ -3,7 +3,7 @@ import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import * as palyra from "../core/verbs";
 import { lastEntry } from "../core/store";
-import { toolWords, visible } from "../core/words";
+import { sentence, toolWords, visible } from "../core/words";
 import { SelectField } from "../ui/form";
 import { useLoaded } from "../ui/page";
 import { Badge, Problem } from "../ui/parts";
@@ -32,14 +32,14 @@ export function Who(): VNode {
         <Table label="Permissions" rows={table.tools} keyOf={(each) => each.tool} sorted="tool" onOpen={setChosen}
           columns={[
             { key: "tool", words: "Tool", draw: (each) => <><strong>{toolWords(each.tool)}</strong>{toolWords(each.tool) !== each.tool && <><br /><span class="mono hint">{each.tool}</span></>}</>, by: (each) => each.tool },
-            ...table.situations.map((situation, at) => ({ key: situation.id, words: situation.words, draw: (each: ToolRow) => <Said cell={each.cells[at]!} />, by: (each: ToolRow) => each.cells[at]!.word ?? "" })),
+            ...table.situations.map((situation, at) => ({ key: situation.id, words: sentence(situation.words), draw: (each: ToolRow) => <Said cell={each.cells[at]!} />, by: (each: ToolRow) => each.cells[at]!.word ?? "" })),
           ]} />
       )}
       {chosen && table && (
         <section class="form" aria-label={`Why: ${chosen.tool}`}>
           <div class="row"><strong>{toolWords(chosen.tool)}</strong><button type="button" class="quiet small" onClick={() => setChosen(undefined)}>Close</button></div>
           <dl class="facts">
-            {table.situations.map((situation, at) => chosen.cells[at]!.word && <><dt>{situation.words}</dt><dd><Said cell={chosen.cells[at]!} /> {visible(chosen.cells[at]!.reason ?? "")}{(chosen.cells[at]!.policies ?? []).length > 0 && <span class="hint"> ({chosen.cells[at]!.policies!.join(", ")})</span>}</dd></>)}
+            {table.situations.map((situation, at) => chosen.cells[at]!.word && <><dt>{sentence(situation.words)}</dt><dd><Said cell={chosen.cells[at]!} /> {visible(chosen.cells[at]!.reason ?? "")}{(chosen.cells[at]!.policies ?? []).length > 0 && <span class="hint"> ({chosen.cells[at]!.policies!.join(", ")})</span>}</dd></>)}
           </dl>
         </section>
       )}

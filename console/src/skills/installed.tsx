@@ -2,7 +2,7 @@
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import * as palyra from "../core/verbs";
-import { visible, when } from "../core/words";
+import { many, visible, when } from "../core/words";
 import { Output } from "../ui/code";
 import { Download } from "../ui/stored";
 import { Sure, useAttempt, useLoaded } from "../ui/page";
@@ -48,7 +48,7 @@ function Shown({ name }: { name: string }): VNode {
       <ul>{shown.permissions.map((each) => <li key={each}>{visible(each)}</li>)}{!shown.permissions.length && <li>None: instructions only.</li>}</ul>
       {(shown.tools ?? []).length > 0 && <><h3>Tools</h3><ul>{shown.tools!.map((each) => <li key={each.name}><span class="mono">skill:{name}/{each.name}</span> <bdi>{visible(each.description)}</bdi></li>)}</ul></>}
       {shown.instructions && <Output label="Instructions" text={visible(shown.instructions)} />}
-      <p class="hint">Installed {when(shown.skill.record.installed_ms ?? 0)}; {Object.keys(shown.skill.record.files).length} files; <span class="mono breaks">{shown.skill.record.digest}</span></p>
+      <p class="hint">Installed {when(shown.skill.record.installed_ms ?? 0)}; {many(Object.keys(shown.skill.record.files).length, "file")}; <span class="mono breaks">{shown.skill.record.digest}</span></p>
     </div>
   );
 }

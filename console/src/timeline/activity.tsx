@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { go, href, query, setQuery } from "../core/router";
 import { lastEntry, sessions } from "../core/store";
 import * as palyra from "../core/verbs";
-import { brief, visible } from "../core/words";
+import { lasting, visible } from "../core/words";
 import { Part, useLoaded } from "../ui/page";
 import { Ago, Badge, Choice, Problem } from "../ui/parts";
 import { Table } from "../ui/table";
@@ -55,7 +55,7 @@ export function Activity(): VNode {
           { key: "state", words: "State", draw: (each) => <State run={each} />, by: (each) => each.state },
           { key: "by", words: "Started by", draw: (each) => ORIGINS[each.origin], by: (each) => ORIGINS[each.origin] },
           { key: "when", words: "Started", draw: (each) => <Ago ms={each.created_ms} />, by: (each) => each.created_ms },
-          { key: "time", words: "Time", numeric: true, draw: (each) => brief(Math.max(0, (each.ended_ms || now) - each.created_ms)), by: (each) => (each.ended_ms || now) - each.created_ms },
+          { key: "time", words: "Time", numeric: true, draw: (each) => lasting(Math.max(0, (each.ended_ms || now) - each.created_ms)), by: (each) => (each.ended_ms || now) - each.created_ms },
         ]} />
       )}
       {next && many < MOST && <button type="button" class="quiet" onClick={() => setMany(many + PAGE)}>Show older</button>}

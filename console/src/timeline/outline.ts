@@ -47,8 +47,6 @@ export class Outline {
   /** Sessions that continue this one. */
   readonly branches = new Set<string>();
   private reader = new RunReader();
-  /** Names that many lines have are kept once: each entry brings a copy of its own. */
-  private names = new Map<string, string>();
   private reply: { said: unknown; text: string } = { said: undefined, text: "" };
   private decisions = new Map<string, Decision>();
   private busy: Promise<void> | undefined;
@@ -113,12 +111,6 @@ export class Outline {
     return text;
   }
 
-  private once(name: string): string {
-    const known = this.names.get(name);
-    if (known === undefined) this.names.set(name, name);
-    return known ?? name;
-  }
-
   private add(entries: readonly Entry[]): void {
     for (const entry of entries) {
       this.reader.add([entry]);
@@ -126,7 +118,8 @@ export class Outline {
       const { tool, decision } = this.reader.about(entry);
       const call = (entry.event as { call_id?: string }).call_id ?? "";
       if (call && decision) this.decisions.set(call, decision);
-      this.lines.add(entry.seq, entry.time_ms, this.once(tool), this.once(call), this.once(entry.kind), this.textOf(entry));
+      const { reader } = this;
+      this.lines.add(entry.seq, entry.time_ms, reader.once(tool), reader.once(call), reader.once(entry.kind), this.textOf(entry));
     }
     for (const run of this.runs) run.spans.sort((a, b) => a.start - b.start || a.seq - b.seq);
   }

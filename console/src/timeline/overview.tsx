@@ -3,6 +3,7 @@ import type { VNode } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { signal } from "@preact/signals";
 import { theme } from "../core/theme";
+import { many } from "../core/words";
 import { clock, day } from "../ui/figures";
 import type { RunSpans, Tone } from "../ui/waterfall/spans";
 import type { Axis } from "./axis";
@@ -190,7 +191,7 @@ export function Overview({ runs, axis, now, tick, view, onView }: {
   );
   return (
     <div class="overview" ref={frame} onPointerDown={pressed} onDblClick={() => set(0, 1)}>
-      <canvas ref={canvas} role="img" aria-label={`${runs.length} runs from ${day(axis.from)}, ${clock(axis.from)} to ${day(axis.to)}, ${clock(axis.to)}`} />
+      <canvas ref={canvas} role="img" aria-label={`${many(runs.length, "run")} from ${day(axis.from)}, ${clock(axis.from)} to ${day(axis.to)}, ${clock(axis.to)}`} />
       <div class="brush" style={{ left: `${low * 100}%`, width: `${Math.max(0.15, (high - low) * 100)}%` }} />
       {handle("low", "Start of selection", low, view.from)}
       {handle("high", "End of selection", high, view.to)}

@@ -7,7 +7,7 @@ import { argument, href, second } from "../core/router";
 import { lastEntry, sessions } from "../core/store";
 import { Tape } from "../core/tape";
 import * as palyra from "../core/verbs";
-import { ago, count, lasting, money, visible } from "../core/words";
+import { ago, count, lasting, many, money, visible } from "../core/words";
 import { EntryDetail, NEAR } from "../pages/entry";
 import { clock, day, short } from "../ui/figures";
 import { useComplete } from "../ui/page";
@@ -108,6 +108,8 @@ function Session({ id }: { id: string }): VNode {
   const other = state.with ?? "";
   const [comparing, compare] = useState(Boolean(other));
   const [failed, setFailed] = useState("");
+  // Two runs need the room; without a step there is nothing to say beside them.
+  const alone = comparing && Boolean(other && current) && !chosen;
   const at = current ? runs.indexOf(current) : -1;
   return (
     <div class="page wide timeline">
@@ -125,28 +127,30 @@ function Session({ id }: { id: string }): VNode {
       <section class="panel timeline-overview" aria-label="All runs">
         {runs.length > 0 ? <Overview runs={runs} axis={axis} now={now} tick={tick} view={view} onView={pick} /> : !outline.done.value && <div class="overview-room" />}
         <div class="row">
-          <span class="hint">{!outline.done.value ? <span role="status">Reading {count(outline.total.value)} entries…</span> : runs.length ? `${count(runs.length)} ${runs.length === 1 ? "run" : "runs"}, ${span(axis)}. Drag to select, scroll to zoom.` : "No runs yet."}</span>
+          <span class="hint">{!outline.done.value ? <span role="status">Reading {count(outline.total.value)} entries…</span> : runs.length ? `${many(runs.length, "run")}, ${span(axis)}. Drag to select, scroll to zoom.` : "No runs yet."}</span>
           {outline.first.value > 1 && <button type="button" class="quiet small" onClick={() => outline.earlier()}>Load earlier entries</button>}
           <span class="grow" />
           <span class="timeline-controls">
           <label class="filter">Jump to <input type="datetime-local" step={1} onChange={(event) => { if (event.currentTarget.value) jump(outline, new Date(event.currentTarget.value).getTime(), choose); }} /></label>
+          <span class="pager">
           <button type="button" class="small" aria-label="Previous run" disabled={at <= 0} onClick={() => show(runs[at - 1])}>‹</button>
           <span class="hint">{at >= 0 ? `Run ${current!.number} of ${count(runs.length)}` : ""}</span>
           <button type="button" class="small" aria-label="Next run" disabled={at < 0 || at >= runs.length - 1} onClick={() => show(runs[at + 1])}>›</button>
+          </span>
           <button type="button" class="small" aria-label="Zoom in" onClick={() => pick(zoomed(axis, view, 0.5))}>+</button>
           <button type="button" class="small" aria-label="Zoom out" onClick={() => pick(zoomed(axis, view, 2))}>−</button>
           <button type="button" class="small" onClick={() => pick({ from: axis.from, to: axis.to })}>All runs</button>
           </span>
         </div>
       </section>
-      <div class="timeline-body">
+      <div class={alone ? "timeline-body alone" : "timeline-body"}>
         <section class="panel timeline-main" aria-label={VIEWS.find(([each]) => each === shown)![1]}>
           {comparing && other && current ? <Compare run={current} other={other} chosen={chosen} now={now} onChoose={choose} />
             : shown === "entries" ? <Entries tape={tape} only={only} chosen={chosen} onChoose={choose} />
             : shown === "table" ? <StepTable groups={groups} now={now} onChoose={choose} />
             : <Waterfall groups={groups} now={now} chosen={chosen} narrowed={filters(filter)} onChoose={choose} onRun={(run) => pick({ from: run.start, to: Math.max(run.start + 1, endOf(run, now)) })} />}
         </section>
-        <div class="panel tape-entry" ref={detail}>{entry ? <EntryDetail key={entry.seq} entry={entry} tape={tape} choose={choose} /> : <p class="hint">{chosen && head ? "Loading entry…" : "Select a step to see what happened, why, and its proof."}</p>}</div>
+        {!alone && <div class="panel tape-entry" ref={detail}>{entry ? <EntryDetail key={entry.seq} entry={entry} tape={tape} choose={choose} /> : <p class="hint">{chosen && head ? "Loading entry…" : "Select a step to see what happened, why, and its proof."}</p>}</div>}
       </div>
     </div>
   );

@@ -109,6 +109,8 @@ export function Diff({ text, all = false }: { text: string; all?: boolean }): VN
   }, []);
   if (all && total > MOST_LINES) return <Output text={text} label="changes" all />;
   const split = wide && layout.value !== "unified";
+  // A file that is new or goes has nothing to stand beside.
+  const twoSided = (file: FileDiff) => Boolean(file.was && file.path);
   const fold = (at: number) => {
     const next = new Set(folded);
     if (!next.delete(at)) next.add(at);
@@ -119,19 +121,19 @@ export function Diff({ text, all = false }: { text: string; all?: boolean }): VN
     remember("diff", layout.value);
   };
   return (
-    <div class={split ? "code diff split" : "code diff"} ref={box}>
+    <div class="code diff" ref={box}>
       {files.map((file, at) => {
         const name = file.path || file.was || "changes";
         const shut = folded.has(at);
         return (
-          <section key={`${at}${name}`} aria-label={`Changes in ${name}`}>
+          <section key={`${at}${name}`} class={split && twoSided(file) ? "split" : ""} aria-label={`Changes in ${name}`}>
             <div class="file-head">
               <button type="button" class="quiet" aria-expanded={!shut} onClick={() => fold(at)}><svg class="sign fold" viewBox="0 0 24 24" aria-hidden="true"><path d="M9 6l6 6-6 6" /></svg><bdi>{name}</bdi></button>
               {!file.was && file.path && <span class="hint">new file</span>}{!file.path && file.was && <span class="hint">deleted</span>}
               <span class="numbers"><span class="plus">+{file.plus}</span><span class="minus">−{file.minus}</span></span>
-              {at === 0 && <>{wide && <button type="button" class="quiet small" onClick={choose}>{split ? "Unified" : "Side by side"}</button>}<Copy text={text} /></>}
+              {at === 0 && <>{wide && files.some(twoSided) && <button type="button" class="quiet small" onClick={choose}>{split ? "Unified" : "Side by side"}</button>}<Copy text={text} /></>}
             </div>
-            {!shut && <div class="lines" tabIndex={0} role="group" aria-label={`Lines of ${name}`}>{split ? <Split file={file} most={MOST_LINES} /> : <Unified file={file} most={MOST_LINES} />}</div>}
+            {!shut && <div class="lines" tabIndex={0} role="group" aria-label={`Lines of ${name}`}>{split && twoSided(file) ? <Split file={file} most={MOST_LINES} /> : <Unified file={file} most={MOST_LINES} />}</div>}
           </section>
         );
       })}

@@ -2,7 +2,7 @@
 import type { VNode } from "preact";
 import { mark, marks } from "../core/address";
 import * as palyra from "../core/verbs";
-import { count, money, visible } from "../core/words";
+import { many, money, visible } from "../core/words";
 import type { BudgetState, SpendingForecast, UsageRow } from "../types";
 import { day, short } from "../ui/figures";
 import { useLoaded } from "../ui/page";
@@ -37,7 +37,7 @@ export function Month({ changed, month, budgets }: { changed: number; month: Mon
       <p class="month-line"><strong>{says(spent)}</strong> so far, <strong>{says(expected)}</strong> expected{high > low ? ` (${says(low)} to ${says(high)})` : ""}{budget ? `, budget ${says(budget.limit)}` : ""} · {says(daily)} a day</p>
       {!drawn ? <div class="plot-wait" /> : <Plot title="Spending" sub="actual, forecast (80 % band) and budget, added up" across="Days" labels={drawn.labels} unit={says} shape="area" band={{ words: "80 % band", low: drawn.low, high: drawn.high }} limit={budget && { value: budget.limit, words: "budget" }}
         lines={[{ words: "actual", tone: "accent", values: drawn.spent }, { words: "forecast", tone: "info", values: drawn.trend, dashed: true }]} />}
-      <p class="hint">Forecast from {visible(month.basis ?? "")}.{month.unpriced ? ` ${count(month.unpriced)} calls have no known price, so the real cost is higher.` : ""}</p>
+      <p class="hint">Forecast from {visible(month.basis ?? "")}.{month.unpriced ? ` ${many(month.unpriced, "call")} ${month.unpriced === 1 ? "has" : "have"} no known price, so the real cost is higher.` : ""}</p>
     </section>
   );
 }

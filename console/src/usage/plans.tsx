@@ -3,7 +3,7 @@ import type { VNode } from "preact";
 import * as palyra from "../core/verbs";
 import { href } from "../core/router";
 import { lastEntry } from "../core/store";
-import { count, lasting, money, visible, when } from "../core/words";
+import { count, lasting, money, sentence, visible, when } from "../core/words";
 import { Page, useLoaded } from "../ui/page";
 import { Badge, Empty } from "../ui/parts";
 import { Table } from "../ui/table";
@@ -36,8 +36,8 @@ function Plan({ it, session }: { it: PlannedRoute; session: string }): VNode {
   return (
     <li class="card">
       <div class="row"><h2 class="mono breaks">{visible(`${plan.provider}/${plan.model}`)}</h2><Badge>{TASKS[plan.task ?? "interactive"]}</Badge>{plan.rule && <Badge>rule {visible(plan.rule)}</Badge>}</div>
-      <p><strong>{sentence(plan.reason)}</strong></p>
-      {beside.length > 0 && <ul aria-label="Other reasons">{beside.map((each) => <li key={each}>{sentence(each)}</li>)}</ul>}
+      <p><strong>{sentence(visible(plan.reason))}</strong></p>
+      {beside.length > 0 && <ul aria-label="Other reasons">{beside.map((each) => <li key={each}>{sentence(visible(each))}</li>)}</ul>}
       {(plan.passed_over ?? []).length > 0 && <><h3>Skipped</h3><ul aria-label="Skipped">{plan.passed_over!.map((each) => <li key={each.model + each.why}><span class="mono breaks">{visible(each.model)}</span>: {visible(each.why)}</li>)}</ul></>}
       <dl class="facts">
         <dt>Fallbacks</dt><dd class="breaks">{plan.fallbacks?.length ? plan.fallbacks.map(visible).join(", then ") : "none"}</dd>
@@ -61,9 +61,4 @@ function came(row: AskedModel): VNode {
   return row.failure
     ? <><Badge tone="bad">{row.failure.replaceAll("_", " ")}</Badge> <span class="breaks">{visible(row.message ?? "")}</span></>
     : <><Badge tone="good">Reply</Badge> <span class="mono breaks">{visible(row.model)}</span></>;
-}
-
-function sentence(text: string): string {
-  const shown = visible(text);
-  return shown.charAt(0).toUpperCase() + shown.slice(1);
 }

@@ -150,7 +150,7 @@ def test_a_model_as_sure_as_can_be_applies_nothing_that_nobody_asked_to_keep(
         async with learning_world(tmp_path, LearningSettings(model="scripted/one"), model) as world:
             found = await learn(world, "My name is Ada.")
             assert states(found) == [("My name is Ada", "pending_review")]
-            assert "not told to be kept" in found[0].reason
+            assert "without a review" in found[0].reason
 
     run(scenario())
 

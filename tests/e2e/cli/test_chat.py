@@ -46,7 +46,7 @@ def test_a_change_is_shown_approved_made_and_undone(tmp_path: Path) -> None:
         daemons.start(tmp_path) as daemon,
         terminal(daemon.home, "chat", cwd=daemon.workspace) as chat,
     ):
-        chat.expect("session [0-9A-Z]{26}")
+        chat.expect("New session  session [0-9A-Z]{26}")
         _say(chat, "create hello.txt with the text good morning")
         chat.expect(r"\? Approve fs.write: create hello.txt")
         chat.expect("Low risk · changes hello.txt, can be undone")
@@ -432,11 +432,11 @@ def test_a_session_is_resumed_renamed_branched_reset_and_begun_anew(tmp_path: Pa
             chat.line("/quit")
             assert chat.ends() == 0
         with terminal(daemon.home, "chat", cwd=daemon.workspace) as chat:
-            chat.expect(f"session {first}  My own title")
+            chat.expect(f"My own title  session {first}")
             chat.expect("first question")
             chat.expect("answer 0")
             _say(chat, "/branch")
-            branched = chat.expect("session ([0-9A-Z]{26})  My own title \\(branch\\)")[1]
+            branched = chat.expect("My own title \\(branch\\)  session ([0-9A-Z]{26})")[1]
             _say(chat, "again")
             chat.expect("answer 1")
             _say(chat, "/reset")

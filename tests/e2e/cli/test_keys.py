@@ -265,7 +265,7 @@ def test_the_menu_offers_sessions_by_name(tmp_path: Path) -> None:
             chat.type("/session toma")
             chat.expect("/session #1 .*plant tomatoes")
             chat.type("\t\r\r")
-            chat.expect("session [0-9A-Z]{26}  plant tomatoes")
+            chat.expect("plant tomatoes  session [0-9A-Z]{26}")
             chat.expect("› plant tomatoes")
 
 

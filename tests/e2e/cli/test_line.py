@@ -4,6 +4,7 @@ person sees meanwhile.
 
 import json
 import re
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,31 @@ import pytest
 from tests.cli_terminal import Terminal, terminal
 
 PROGRAM = [sys.executable, "-m", "tests.line_program"]
+# Ended by a signal as soon as the line is on the screen, while it is still being drawn.
+_ENDED = """
+import io, os, runpy, signal, sys
+
+class Drawn(io.BufferedWriter):
+    line = False
+
+    def write(self, data):
+        self.line = self.line or b"?2004h" in data
+        return super().write(data)
+
+class Screen(io.TextIOWrapper):
+    def flush(self):
+        super().flush()
+        if self.buffer.line:
+            self.buffer.line = False
+            os.kill(os.getpid(), signal.SIGTERM)
+
+def leave(number, frame):
+    raise SystemExit(128 + number)
+
+signal.signal(signal.SIGTERM, leave)
+sys.stdout = Screen(Drawn(io.FileIO(1, "wb", closefd=False)), encoding="utf-8")
+runpy.run_module("tests.line_program", run_name="__main__")
+"""
 ROOT = Path(__file__).parents[3]
 
 
@@ -31,6 +57,17 @@ def opened(folder: Path, *history: str, columns: int = 80) -> Iterator[Terminal]
 def line(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
     with opened(tmp_path_factory.mktemp("line")) as started:
         yield started
+
+
+def test_the_terminal_is_put_back_when_a_signal_ends_the_first_drawing(tmp_path: Path) -> None:
+    env, program = {"PYTHONPATH": str(ROOT)}, [sys.executable, "-c", _ENDED]
+    with terminal(tmp_path, cwd=tmp_path, env=env, program=program) as line:
+        before = line.modes
+        assert line.ends() == 128 + signal.SIGTERM
+        assert "\x1b[?2004h" in line.raw
+        assert line.raw.rfind("\x1b[?2004l") > line.raw.rfind("\x1b[?2004h")
+        assert line.screen == []
+        assert line.modes == before
 
 
 def entered(line: Terminal) -> str:

@@ -8,24 +8,43 @@ import { visible } from "../../core/words";
 export type Tone = "model" | "tool" | "wait" | "error" | "prompt" | "message";
 export type Decision = "" | "allowed" | "approved" | "denied" | "expired" | "pending";
 
-export interface Span {
-  /** The entry to open for it. */
-  seq: number;
-  tone: Tone;
-  label: string;
-  /** The first line of what it says. */
-  gist: string;
-  start: number;
-  /** Infinity while it goes on. */
-  end: number;
-  tool: string;
-  decision: Decision;
-  tokens: number;
-  cached: number;
-  microusd: number;
-  labels: readonly string[];
+/** A stretch of a run's time. What most of them lack is kept once, for all: a long session has ten thousand. */
+export class Span {
+  declare gist: string;
+  declare tool: string;
+  declare decision: Decision;
+  declare tokens: number;
+  declare cached: number;
+  declare microusd: number;
+  declare labels: readonly string[];
   /** The run of a subagent that this span waits for. */
-  child: string;
+  declare child: string;
+  readonly start: number;
+  /** Milliseconds, a small number; less than none while it goes on. */
+  private took: number;
+
+  /** `seq`: the entry to open for it. `gist`: the first line of what it says. */
+  constructor(public seq: number, public tone: Tone, public label: string, start: number, end: number, more: Partial<Span>) {
+    this.start = Math.min(start, end);
+    this.took = lengthOf(this.start, end);
+    Object.assign(this, more);
+  }
+
+  /** Infinity while it goes on. */
+  get end(): number {
+    return this.took < 0 ? Infinity : this.start + this.took;
+  }
+
+  set end(time: number) {
+    this.took = lengthOf(this.start, time);
+  }
+}
+
+const NO_LABELS: readonly string[] = [];
+Object.assign(Span.prototype, { gist: "", tool: "", decision: "", tokens: 0, cached: 0, microusd: 0, labels: NO_LABELS, child: "" });
+
+function lengthOf(start: number, end: number): number {
+  return end === Infinity ? -1 : Math.max(0, end - start);
 }
 
 export type RunEnd = "running" | "waiting" | "done" | "failed" | "stopped";
@@ -88,14 +107,17 @@ function subjectOf(given: Record<string, unknown> | undefined): string {
   return firstLine(String(found ?? ""));
 }
 
-const NO_LABELS: readonly string[] = [];
-
 function labelsOf(label: Label | undefined): readonly string[] {
   if (!label) return NO_LABELS;
   const found: string[] = [];
   if (label.integrity === "untrusted") found.push("untrusted");
   if (label.confidentiality && label.confidentiality !== "public") found.push(label.confidentiality);
   return found;
+}
+
+function labelled(label: Label | undefined): Partial<Span> {
+  const labels = labelsOf(label);
+  return labels.length ? { labels } : {};
 }
 
 const DECIDED: Record<ApprovalResolved["decision"], Decision> = { allow: "approved", again: "approved", happened: "approved", skip: "denied", deny: "denied", expired: "expired", withdrawn: "denied" };
@@ -107,6 +129,14 @@ export class RunReader {
   private readonly byId = new Map<string, RunSpans>();
   /** Of the runs that go on, and of those that broke off: there a tool may still finish. */
   private readonly reading = new Map<string, Reading>();
+  private readonly names = new Map<string, string>();
+
+  /** A name that many entries have, kept once: each brings a copy of its own. */
+  once(name: string): string {
+    const known = this.names.get(name);
+    if (known === undefined) this.names.set(name, name);
+    return known ?? name;
+  }
 
   add(entries: readonly Entry[]): void {
     for (const entry of entries) if (entry.run_id) this.read(entry, this.of(entry));
@@ -123,7 +153,7 @@ export class RunReader {
     const id = entry.run_id!;
     let run = this.byId.get(id);
     if (!run) {
-      run = { id, tape: entry.tape, number: this.runs.length + 1, start: entry.time_ms, end: entry.time_ms, state: "running", origin: "", spans: [] };
+      run = { id, tape: this.once(entry.tape), number: this.runs.length + 1, start: entry.time_ms, end: entry.time_ms, state: "running", origin: "", spans: [] };
       this.byId.set(id, run);
       this.runs.push(run);
     }
@@ -136,7 +166,7 @@ export class RunReader {
     const { run } = at;
     const now = entry.time_ms;
     const span = (tone: Tone, label: string, start: number, end: number, more: Partial<Span> = {}): Span => {
-      const made: Span = { seq: entry.seq, tone, label, gist: "", start: Math.min(start, end), end, tool: "", decision: "", tokens: 0, cached: 0, microusd: 0, labels: NO_LABELS, child: "", ...more };
+      const made = new Span(entry.seq, tone, label, start, end, more);
       run.spans.push(made);
       run.start = Math.min(run.start, made.start);
       return made;
@@ -168,7 +198,7 @@ export class RunReader {
         break;
       }
       case "input.received":
-        span("message", "Message", now, now, { gist: firstLine((entry.event as InputReceived).text), labels: labelsOf((entry.event as InputReceived).label) });
+        span("message", "Message", now, now, { gist: firstLine((entry.event as InputReceived).text), ...labelled((entry.event as InputReceived).label) });
         break;
       case "input.assembled": {
         const { tokens } = entry.event as InputAssembled;
@@ -179,7 +209,7 @@ export class RunReader {
       case "model.replied": {
         const event = entry.event as ModelReplied;
         const calls = event.calls ?? [];
-        span("model", `Model · ${visible(event.model)}`, Math.max(at.prompted, now - (event.duration_ms ?? 0)), now, {
+        span("model", this.once(`Model · ${visible(event.model)}`), Math.max(at.prompted, now - (event.duration_ms ?? 0)), now, {
           gist: firstLine(event.text || calls.map((each) => each.tool).join(", ")), ...spentBy(event),
         });
         break;
@@ -281,13 +311,18 @@ export class RunReader {
     }
     at.last = now;
     run.end = Math.max(run.end, now);
-    if (run.state === "done") this.reading.delete(run.id);
+    if (run.state === "done") {
+      this.reading.delete(run.id);
+      // No longer than it is: a list that grew has room for many more.
+      run.spans = run.spans.slice();
+    }
   }
 }
 
 function spentBy(event: ModelReplied | ModelFailed | ModelUsed): Partial<Span> {
   const { input_tokens = 0, output_tokens = 0, cached_tokens = 0 } = event.usage ?? {};
-  return { tokens: input_tokens + output_tokens, cached: cached_tokens, microusd: event.cost_microusd ?? 0 };
+  const spent = { tokens: input_tokens + output_tokens, cached: cached_tokens, microusd: event.cost_microusd ?? 0 };
+  return spent.tokens || spent.microusd ? spent : {};
 }
 
 /** Where a run ends in the picture: now, while it goes on. */

@@ -88,8 +88,8 @@ class Chat:
         self.screen.clear()
         self.cards.clear()
         self.terminal.line(
-            self._style(f"session {session.session_id}", "bold")
-            + f"  {clean(session.title)}".rstrip()
+            self._style(clean(session.title) or "New session", "bold")
+            + self._style(f"  session {session.session_id}", "dim")
         )
         self.screen.model = self._model_of(session)
         self._begin_status(session)

@@ -13,7 +13,7 @@ import sys
 import termios
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import groupby
 from typing import Any, TextIO
 
@@ -95,7 +95,7 @@ class Terminal:
             listener.settle()
             self._write()
 
-        with app.input.raw_mode():
+        with app.input.raw_mode(), _erased(app):
             await app.run_async(pre_run=start, handle_sigint=False, set_exception_handler=False)
 
     def _application(self, listener: InputListener) -> Application[None]:
@@ -294,6 +294,20 @@ class Terminal:
         self._tail = rest if len(rest) < most else "…" + _SEQUENCE.sub("", rest[1 - most :])
         if self._app is not None:
             self._app.invalidate()
+
+
+@contextmanager
+def _erased(app: Application[None]) -> Iterator[None]:
+    """Erase the line and end its modes, also where a signal ended the first drawing: prompt-toolkit
+    undoes only what comes after that.
+    """
+    try:
+        yield
+    finally:
+        # A terminal that went away shows nothing any more.
+        with suppress(OSError):
+            app.output.disable_bracketed_paste()
+            app.renderer.erase()
 
 
 class _Keyboard(Vt100Input):

@@ -468,7 +468,7 @@ def _why_held(finding: LearningFinding, thresholds: Thresholds) -> str:
     if finding.risk == "medium":
         return "a program sent it: nobody is known to have typed it"
     if not finding.addressed:
-        return 'not told to be kept: only what begins like "remember that …" is applied at once'
+        return 'only what begins with words like "remember that …" is applied without a review'
     return (
         ""
         if finding.confidence_bps < thresholds.of(finding.kind).auto_bps

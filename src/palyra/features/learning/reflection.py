@@ -230,10 +230,8 @@ class Reflecting:
         return kept
 
     def _tell(self, tx: Tx, candidate: Candidate) -> None:
-        text = (
-            f"learned and applied: {candidate.content} — to undo it: palyra learn rollback"
-            f" {candidate.candidate_id}"
-        )
+        undo = f"palyra learn rollback {candidate.candidate_id}"
+        text = f"Learned: {candidate.content} (undo: {undo})"
         key, link = f"learned:{candidate.candidate_id}", f"#/learning/{candidate.candidate_id}"
         self._notices.telling("learning", key, text, link, to=candidate.owner)(tx)
 
