@@ -176,7 +176,8 @@ def test_the_agent_makes_a_schedule_only_with_a_yes_that_has_seen_its_times(
     daemon.post(f"/v1/sessions/{session_id}/messages", {"text": "every day at nine, look"})
     (approval,) = until(lambda: daemon.get("/v1/approvals?pending=true")["approvals"])
     preview = approval["request"]["preview"]
-    assert preview["title"].startswith("schedule: cron 0 9 * * *")
+    assert preview["title"].startswith("schedule: ")
+    assert "cron 0 9 * * * (Etc/UTC), next times:" in preview["body"]
     assert len(re.findall(r"\d{4}-\d\d-\d\d 09:00", preview["body"])) == 5
     daemon.post(f"/v1/approvals/{approval['approval_id']}/answer", {"decision": "allow"})
     (made,) = until(

@@ -97,7 +97,9 @@ class ScheduleCreate(_ScheduleTool):
         planned = self._planner.look_ahead(arguments.when, arguments.text)
         times = "\n".join(f"  {each}" for each in planned.upcoming) or "  not by the clock"
         return Preview(
-            "text", f"schedule: {planned.when}", f"{arguments.text}\n\nnext times:\n{times}"
+            "text",
+            f"schedule: {arguments.when}",
+            f"{arguments.text}\n\n{planned.when}, next times:\n{times}",
         )
 
     async def execute(self, arguments: object, context: CallContext) -> ToolResult:
