@@ -18,7 +18,7 @@ from palyra.cli.state import CliState
 from palyra.client.types.mcp import Pending, ServerStatus
 from palyra.core.argument_roles import ROLES, ArgumentUse, ToolUse
 from palyra.core.errors import Conflict, InvalidInput, NotFound
-from palyra.features.mcp import process
+from palyra.features.mcp import packages, process
 
 mcp = group(
     "mcp",
@@ -302,11 +302,13 @@ def permit(state: CliState, name: str, tools: tuple[str, ...], unattended: bool)
     mcp,
     "add",
     help=(
-        "Add a server to the settings: a program that runs here (COMMAND …), or an address (--url)."
+        "Add a server to the settings: a program that runs here (COMMAND …), a package (npx …,"
+        " uvx …), or an address (--url)."
     ),
 )
 @click.argument("name")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@click.option("--yes", is_flag=True, help="Do not ask before a package is taken; for scripts.")
 @click.option("--url", default="", help="Address of a server that speaks streamable HTTP.")
 @click.option(
     "--header",
@@ -337,7 +339,7 @@ def permit(state: CliState, name: str, tools: tuple[str, ...], unattended: bool)
     metavar="HOST",
     help="It may reach this host; else it has no network.",
 )
-def add(state: CliState, name: str, command: tuple[str, ...], **given: Any) -> None:
+def add(state: CliState, name: str, command: tuple[str, ...], yes: bool, **given: Any) -> None:
     if name in state.settings.tables("mcp"):
         raise Conflict(
             f"there is an MCP server {name} already: `palyra mcp remove {name}` first, or `palyra"
@@ -345,7 +347,12 @@ def add(state: CliState, name: str, command: tuple[str, ...], **given: Any) -> N
         )
     if bool(command) == bool(given["url"]):
         raise InvalidInput("give either a command or --url")
-    settings = _settings(command, given)
+    if command and packages.package_of(command) is not None:
+        from palyra.features.mcp import cli_packages
+
+        settings = cli_packages.settings_for(state, name, command, given, yes=yes)
+    else:
+        settings = _settings(command, given)
     daemon_process.make_home(state.home)
     state.settings.set_values({f"mcp.{name}.{key}": value for key, value in settings.items()})
     told = daemon_process.reload_if_running(state)
@@ -360,10 +367,14 @@ def add(state: CliState, name: str, command: tuple[str, ...], **given: Any) -> N
 def _settings(command: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
     if given["url"]:
         return {"url": given["url"], **({"headers": given["headers"]} if given["headers"] else {})}
-    program, needs = process.found(command[0])
+    args = tuple(
+        os.path.abspath(each) if os.sep in each and os.path.isfile(each) else each
+        for each in command[1:]
+    )
+    program, needs = process.found(command[0], args)
     wanted: dict[str, Any] = {
         "command": program,
-        "args": command[1:],
+        "args": args,
         "env": given["variables"],
         "folder": os.path.abspath(given["folder"]) if given["folder"] else "",
         "readable": tuple(dict.fromkeys((*needs, *map(os.path.abspath, given["readable"])))),
@@ -379,8 +390,13 @@ def _settings(command: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]
 @click.argument("name")
 def remove(state: CliState, name: str) -> None:
     _configured(state, name)
+    package = state.settings.tables("mcp")[name].package
     state.settings.remove_table(("mcp", name))
     daemon_process.reload_if_running(state)
+    if package:
+        from palyra.features.mcp import cli_packages
+
+        cli_packages.forget(state, package)
     state.out.result({"removed": name}, f"{clean(name)} is no longer in the settings")
 
 
@@ -389,6 +405,21 @@ def _configured(state: CliState, name: str) -> None:
         raise NotFound(
             f"there is no [mcp.{name}] in the settings: `palyra config show` lists what there is"
         )
+
+
+@verb(
+    mcp,
+    "update",
+    help="Install the newest version of a server's package. What changes is shown first.",
+)
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Take it without asking; for scripts that have looked.")
+@click.option("--dry-run", "look", is_flag=True, help="Only show what would change.")
+def update(state: CliState, name: str, yes: bool, look: bool) -> None:
+    from palyra.features.mcp import cli_packages
+
+    _configured(state, name)
+    cli_packages.update(state, name, yes=yes, look=look)
 
 
 @verb(

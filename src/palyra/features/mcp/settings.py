@@ -90,7 +90,8 @@ class ServerConfig:
 
     The rest is for a program in the sandbox: `folder` is what it works in, else it has one of its
     own; `readable` are more folders that it may look into, `hosts` what it may reach, `tier` the
-    walls it must have at least.
+    walls it must have at least. `package` is what was accepted of the package that its command
+    would fetch.
     """
 
     name: str
@@ -107,6 +108,7 @@ class ServerConfig:
     readable: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     tier: Tier = "none"
+    package: str = ""
     # What was looked up for `env` and `headers`, to be hidden wherever it turns up.
     confidential: tuple[str, ...] = field(default=(), repr=False)
 

@@ -102,7 +102,7 @@ def _namespaces() -> Iterator[str]:
 
 
 def _system(command: Command, readable: Sequence[str], etc: EtcFolder) -> Iterator[str]:
-    for path in system.programs(readable):
+    for path in system.programs():
         if os.path.islink(path):
             yield from ("--symlink", os.readlink(path), path)
         else:
@@ -130,10 +130,16 @@ def _system(command: Command, readable: Sequence[str], etc: EtcFolder) -> Iterat
         "--tmpfs",
         system.HOME,
     )
+    # Last: one that lies among the temporary files of the machine is seen all the same.
+    for path in readable:
+        if os.path.isdir(path):
+            yield from ("--ro-bind", path, path)
 
 
 def _workspace(command: Command, masks: Sequence[Mask]) -> Iterator[str]:
     yield from ("--bind" if command.writable else "--ro-bind", command.workspace, command.workspace)
+    if command.own:
+        yield from ("--bind", command.own, command.own)
     for mask in masks:
         match mask.how:
             case "hide_file":
