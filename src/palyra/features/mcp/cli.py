@@ -347,12 +347,7 @@ def add(state: CliState, name: str, command: tuple[str, ...], yes: bool, **given
         )
     if bool(command) == bool(given["url"]):
         raise InvalidInput("give either a command or --url")
-    if command and packages.package_of(command) is not None:
-        from palyra.features.mcp import cli_packages
-
-        settings = cli_packages.settings_for(state, name, command, given, yes=yes)
-    else:
-        settings = _settings(command, given)
+    settings = _wanted(state, name, command, given, yes=yes)
     daemon_process.make_home(state.home)
     state.settings.set_values({f"mcp.{name}.{key}": value for key, value in settings.items()})
     told = daemon_process.reload_if_running(state)
@@ -362,6 +357,17 @@ def add(state: CliState, name: str, command: tuple[str, ...], yes: bool, **given
         {"name": name, "settings": settings, "started": told},
         f"{clean(name)} is in the settings and {how}; {after}",
     )
+
+
+def _wanted(
+    state: CliState, name: str, command: tuple[str, ...], given: dict[str, Any], *, yes: bool
+) -> dict[str, Any]:
+    """Return the settings of a new server; its package, if it has one, is installed then."""
+    if command and packages.package_of(command) is not None:
+        from palyra.features.mcp import cli_packages
+
+        return cli_packages.settings_for(state, name, command, given, yes=yes)
+    return _settings(command, given)
 
 
 def _settings(command: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
@@ -420,6 +426,30 @@ def update(state: CliState, name: str, yes: bool, look: bool) -> None:
 
     _configured(state, name)
     cli_packages.update(state, name, yes=yes, look=look)
+
+
+@verb(
+    mcp,
+    "import",
+    help="Add the servers that another program's settings name: Claude, Cursor, VS Code.",
+)
+@click.argument("file", default="")
+@click.option("--dry-run", "look", is_flag=True, help="Only show what would be added.")
+@click.option("--yes", is_flag=True, help="Do not ask; for scripts that have looked.")
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="What the file would ask for; may be given more than once.",
+)
+def import_(state: CliState, file: str, look: bool, yes: bool, inputs: tuple[str, ...]) -> None:
+    from palyra.features.mcp import cli_import
+
+    def settle(name: str, words: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
+        return _wanted(state, name, words, given, yes=yes)
+
+    cli_import.run(state, file, inputs, yes=yes, look=look, settle=settle)
 
 
 @verb(
