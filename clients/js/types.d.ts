@@ -1945,6 +1945,7 @@ export interface Note {
   workspace: string;
   file: string;
   state: "accepted" | "changed" | "missing" | "new" | "unusable";
+  applies?: string;
   sha256?: string;
   size?: number;
   text?: string;
