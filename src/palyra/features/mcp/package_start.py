@@ -7,8 +7,6 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable
-from configparser import ConfigParser
-from configparser import Error as ConfigParserError
 from pathlib import Path
 
 from msgspec import Struct
@@ -126,6 +124,9 @@ def _info(site: Path, name: str) -> list[Path]:
 
 
 def _scripts(info: Path) -> dict[str, str]:
+    from configparser import ConfigParser
+    from configparser import Error as ConfigParserError
+
     reader = ConfigParser(delimiters=("=",), interpolation=None)
     reader.optionxform = str  # type: ignore[assignment,method-assign]
     try:

@@ -13,6 +13,7 @@ import stat
 from collections import deque
 from collections.abc import Iterator
 from hashlib import sha256
+from itertools import islice
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -107,6 +108,17 @@ class NoteFile(Struct, frozen=True):
         return self.body.decode("utf-8", "replace")[found.end() :].encode() if found else self.body
 
 
+class NotedFolder(Struct, frozen=True):
+    """A folder as it was looked into: the folders in it that are looked into, its notes, and how
+    many names it has.
+    """
+
+    stamp: StampLine
+    inner: tuple[str, ...]
+    notes: tuple[str, ...]
+    names: int
+
+
 class FoundNotes(Struct, frozen=True):
     """The notes of a workspace in the order of the prompt, and what tells whether they are still
     those: each folder and file as it was before it was read.
@@ -114,6 +126,7 @@ class FoundNotes(Struct, frozen=True):
 
     files: tuple[NoteFile, ...]
     stamp: Stamp
+    folders: dict[str, NotedFolder]
 
 
 def holds(workspace: str, stamp: Stamp) -> bool:
@@ -142,14 +155,17 @@ def read(workspace: str) -> tuple[NoteFile, ...]:
     return find(workspace).files
 
 
-def find(workspace: str) -> FoundNotes:
-    """Return the notes that a workspace has, and the stamp by which a change of them is seen."""
-    stamps = dict[str, StampLine]()
+def find(workspace: str, known: FoundNotes | None = None) -> FoundNotes:
+    """Return the notes that a workspace has, and the stamp by which a change of them is seen. Of
+    what is known, folders that have not changed are not looked into again.
+    """
+    folders = _folders(workspace, known.folders if known else {})
+    stamps = {name: each.stamp for name, each in folders.items()}
     found = dict[str, NoteFile]()
-    for name in _candidates(workspace, stamps):
+    for name in _candidates(folders):
         if len(found) < MOST_NOTES:
             _take(workspace, name, stamps, found)
-    return FoundNotes(tuple(found.values()), tuple(stamps.values()))
+    return FoundNotes(tuple(found.values()), tuple(stamps.values()), folders)
 
 
 def _take(
@@ -181,41 +197,51 @@ def _take(
                 _take(workspace, each, stamps, found, (*importers, name))
 
 
-def _candidates(workspace: str, stamps: dict[str, StampLine]) -> Iterator[str]:
+def _folders(workspace: str, known: dict[str, NotedFolder]) -> dict[str, NotedFolder]:
+    """Return the folders that notes are looked for in, from the top of the workspace down."""
+    waiting, names = deque([("", 0)]), 0
+    found = dict[str, NotedFolder]()
+    while waiting and len(found) < MOST_FOLDERS and names < MOST_NAMES:
+        folder, depth = waiting.popleft()
+        stamp, before = _line(workspace, folder), known.get(folder)
+        same = before is not None and before.stamp == stamp
+        here = before if same and before else _look_into(workspace, folder, stamp)
+        found[folder] = here
+        names += here.names
+        if depth < MOST_DEEP:
+            waiting.extend((each, depth + 1) for each in here.inner)
+    return found
+
+
+def _look_into(workspace: str, folder: str, stamp: StampLine) -> NotedFolder:
+    inner, notes, names = list[str](), list[str](), 0
+    for entry in _entries(os.path.join(workspace, folder)):
+        names += 1
+        path = os.path.join(folder, entry.name)
+        if entry.is_dir(follow_symlinks=False):
+            if _is_open(path) and path.isprintable() and len(path) <= MOST_NAME:
+                inner.append(path)
+        elif (folder and entry.name in _NESTED and not folder.startswith(".")) or (
+            path.startswith(f"{CURSOR_RULES}/") and path.endswith(".mdc") and path.isprintable()
+        ):
+            notes.append(path)
+    return NotedFolder(stamp, tuple(sorted(inner)), tuple(notes), names)
+
+
+def _candidates(folders: dict[str, NotedFolder]) -> Iterator[str]:
     """Yield the names of notes, from the top of the workspace down."""
-    folders, names = deque([("", 0)]), 0
-    nested = list[str]()
-    rules = list[str]()
-    looked = 0
-    while folders and looked < MOST_FOLDERS and names < MOST_NAMES:
-        folder, depth = folders.popleft()
-        stamps[folder] = _line(workspace, folder)
-        looked += 1
-        for entry in _entries(os.path.join(workspace, folder)):
-            names += 1
-            path = os.path.join(folder, entry.name)
-            if not path.isprintable() or len(path) > MOST_NAME:
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                if _is_open(path) and depth < MOST_DEEP:
-                    folders.append((path, depth + 1))
-            elif folder and entry.name in _NESTED and not folder.startswith("."):
-                nested.append(path)
-            elif path.startswith(f"{CURSOR_RULES}/") and path.endswith(".mdc"):
-                rules.append(path)
+    found = [path for each in folders.values() for path in each.notes]
     yield from NAMES
     yield COPILOT
-    yield from sorted(rules)
+    yield from sorted(path for path in found if path.endswith(".mdc"))
+    nested = (path for path in found if not path.endswith(".mdc"))
     yield from sorted(nested, key=lambda path: (path.count("/"), path))
 
 
 def _entries(folder: str) -> "list[os.DirEntry[str]]":
     try:
         with os.scandir(folder) as entries:
-            return sorted(
-                (each for _, each in zip(range(MOST_NAMES), entries, strict=False)),
-                key=lambda each: each.name,
-            )
+            return list(islice(entries, MOST_NAMES))
     except OSError:
         return []
 

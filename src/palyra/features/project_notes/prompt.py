@@ -48,7 +48,7 @@ def _found(workspace: str, known: FoundNotes | None) -> FoundNotes:
     """Return the notes of a workspace: those that were found before, while nothing has changed."""
     if known is not None and project_notes_files.holds(workspace, known.stamp):
         return known
-    return project_notes_files.find(workspace)
+    return project_notes_files.find(workspace, known)
 
 
 def _in_force(files: Sequence[NoteFile], accepted: _Accepted) -> list[NoteFile]:
