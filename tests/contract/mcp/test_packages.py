@@ -181,6 +181,7 @@ def test_what_cannot_be_installed_is_said_and_leaves_nothing(
     npm["renamed"] = {"1.0.0": npm_package({"name": "new-name", "version": "1.0.0"}, {})}
     npm["library"] = {"1.0.0": other_thing("1.0.0")}
     wheel(wheels, "without", "1.0", needs=("absent",))
+    wheel(wheels, "torn", "1.0", needs=("other-thing<1",))
     for words, part in {
         ("npx", "absent"): "npm knows no package absent",
         ("npx", "@made/server@9"): "no such version",
@@ -190,6 +191,7 @@ def test_what_cannot_be_installed_is_said_and_leaves_nothing(
         ("uvx", "absent"): "pip knows no package absent",
         ("uvx", "made-server==9"): "made-server==9",
         ("uvx", "without"): "without",
+        ("uvx", "--with", "other-thing==1.0", "torn"): "cannot be had together",
     }.items():
         with pytest.raises(PalyraError) as refused:
             package_install.install(store, of(*words))

@@ -202,6 +202,11 @@ def _failure(said: str, tree: Path, command: PackageCommand) -> Exception:
         return NotFound(f"{program} knows no package {wanted}: it is misspelt, {why}")
     if "ETARGET" in said or "No matching distribution" in said:
         return NotFound(f"{program} knows no such version: {wanted}")
+    if "ResolutionImpossible" in said or "No solution found" in said or "ERESOLVE" in said:
+        return InvalidInput(
+            f"what {wanted} and the packages beside it need cannot be had together; choose other"
+            " versions"
+        )
     if "requires a different Python" in said or "Requires-Python" in said:
         return InvalidInput(f"{wanted} does not run on Python {package_start.PYTHON}")
     lines = [each for each in said.splitlines() if re.search(r"error", each, re.I)] or [said]
