@@ -2989,6 +2989,7 @@ export interface ServerStatus {
   log?: string;
   where?: string;
   tier?: string;
+  package?: string;
   fingerprint?: string;
   late?: number;
   uses?: { [name: string]: ToolUse };

@@ -14,8 +14,9 @@ import pytest
 
 from palyra.features.mcp.packages import pin_of
 from tests import package_registry
+from tests.cli_terminal import terminal
 from tests.daemon import DaemonProcess, start
-from tests.e2e.mcp.test_doors import server, until
+from tests.e2e.mcp.test_doors import changes, server, until
 from tests.package_registry import node_server, npm_registry, other_thing, wheel
 
 
@@ -72,6 +73,8 @@ def test_uvx_is_installed_accepted_called_updated_and_removed(tmp_path: Path) ->
         assert added["settings"]["folder"] == str(data)
         assert pin_of(added["settings"]["package"]).version == "1.0"
         accept(daemon, env, "made")
+        assert server(daemon, "made")["package"] == added["settings"]["package"]
+        assert ("mcp", "package", "made") in changes(daemon)
         args, own, folder, place = json.loads(called(daemon, "look"))
         assert (args, folder, place) == ([str(data)], str(data), f"{own}/x")
         # Its own folder is its home, beside the one that it works in.
@@ -98,6 +101,40 @@ def test_uvx_is_installed_accepted_called_updated_and_removed(tmp_path: Path) ->
         assert palyra(home, env, "mcp", "update", "made", "--yes")["packages"] == []
         palyra(home, env, "mcp", "remove", "made")
         assert list((home / "mcp" / "packages").iterdir()) == []
+
+
+def test_a_person_sees_the_package_before_they_take_it(tmp_path: Path) -> None:
+    wheels = tmp_path / "wheels"
+    wheel(wheels, "other-thing", "1.0")
+    wheel(wheels, "made-server", "1.0", needs=("other-thing",))
+    env = package_registry.wheels_only(wheels)
+    home = tmp_path / "home"
+    words = ("mcp", "add", "made", "--", "uvx", "made-server", str(wheels))
+    for answer, status in (("n", 130), ("y", 0)):
+        with terminal(home, *words, cwd=tmp_path, env=env) as asked:
+            asked.expect("made-server 1.0")
+            asked.expect("from python, sha256:[0-9a-f]{64}")
+            asked.expect("needs 1 other package:")
+            asked.expect("other-thing 1.0")
+            asked.expect("it may read and change")
+            asked.expect("network: none")
+            asked.expect("add made with this package?")
+            asked.line(answer)
+            assert asked.ends() == status
+        packages = list((home / "mcp" / "packages").iterdir())
+        assert len(packages) == (1 if answer == "y" else 0)
+    wheel(wheels, "made-server", "2.0", description="Name them all.")
+    for answer in ("n", "y"):
+        with terminal(home, "mcp", "update", "made", cwd=tmp_path, env=env) as asked:
+            asked.expect("made-server 1.0 .* -> made-server 2.0")
+            asked.expect("- other-thing 1.0")
+            asked.expect("tool where: a new tool")
+            asked.expect("from now on?")
+            asked.line(answer)
+            assert asked.ends() == (130 if answer == "n" else 0)
+        kept = [each.name for each in (home / "mcp" / "packages").iterdir()]
+        assert len(kept) == 1
+        assert ("2.0" in kept[0]) == (answer == "y")
 
 
 def test_npx_is_installed_and_its_dependency_found(tmp_path: Path) -> None:
@@ -135,3 +172,7 @@ def test_a_launcher_without_an_accepted_package_says_what_to_do(tmp_path: Path) 
     with start(tmp_path, config=settings) as daemon:
         detail = until(lambda: server(daemon, "made").get("detail"))
         assert "palyra mcp update made" in detail
+        # Nobody could see the package in a form.
+        refused = daemon.request("POST", "/v1/mcp", {"name": "two", "command": ["uvx", "x"]})
+        assert (refused.status, refused.code) == (400, "invalid_input")
+        assert b"palyra mcp add two -- uvx x" in refused.body

@@ -19,6 +19,7 @@ from palyra.client.types.mcp import Pending, ServerStatus
 from palyra.core.argument_roles import ROLES, ArgumentUse, ToolUse
 from palyra.core.errors import Conflict, InvalidInput, NotFound
 from palyra.features.mcp import packages, process
+from palyra.features.mcp.packages import pin_of
 
 mcp = group(
     "mcp",
@@ -111,6 +112,7 @@ def show(state: CliState, name: str) -> None:
             f"{found.where}"
             f" ({found.transport}{f', sandbox tier {found.tier}' if found.tier else ''})"
         ),
+        "package": pin_of(found.package).short if found.package else "",
         "server": found.server,
         "protocol": found.protocol,
         "connected": f"{found.starts} times" if found.starts != 1 else "once",

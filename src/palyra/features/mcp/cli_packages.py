@@ -170,7 +170,8 @@ def _show(state: CliState, installed: InstalledPackage) -> None:
     out.line(f"{out.style(clean(manifest.name), 'bold')} {clean(manifest.version)}")
     out.line(f"  from {manifest.ecosystem}, sha256:{installed.pin.digest}")
     others = [each for each in manifest.packages if each.name != manifest.name]
-    out.line(f"  needs {len(others)} other packages{':' if others else ''}")
+    count = f"{len(others)} other package{'' if len(others) == 1 else 's'}"
+    out.line(f"  needs {count}{':' if others else ''}")
     for each in others[:_MOST_SHOWN]:
         out.line(out.style(f"    {clean(each.name)} {clean(each.version)}", "dim"))
     if len(others) > _MOST_SHOWN:

@@ -224,6 +224,7 @@ class ServerConnection:
             log=self._config.without_secrets(self._log()),
             where=self._config.authority or self._config.command,
             tier="" if self._config.url else self._config.tier,
+            package=self._config.package,
             fingerprint=together(self.pending),
             late=self._late,
             uses={

@@ -40,7 +40,8 @@ class ServerStatus(Struct, frozen=True):
     """`starts` counts how often it was connected. `log` is the end of what it wrote to its standard
     error.
 
-    `where` is its program or its host. `fingerprint` stands for everything that is pending,
+    `where` is its program or its host, `package` what was accepted of the package it is started
+    from. `fingerprint` stands for everything that is pending,
     together. `late` counts the calls in a row that it has not answered in time.
     """
 
@@ -57,6 +58,7 @@ class ServerStatus(Struct, frozen=True):
     log: str = ""
     where: str = ""
     tier: str = ""
+    package: str = ""
     fingerprint: str = ""
     late: int = 0
     # What was accepted about the arguments of the tools that are offered; not in it: nothing was.
