@@ -48,14 +48,17 @@ def main():
 """
 NODE_SERVER = """#!/usr/bin/env node
 const other = require("other-thing");
-require("readline").createInterface({input: process.stdin}).on("line", (line) => {
+require("readline").createInterface({input: process.stdin}).on("line", async (line) => {
   const request = JSON.parse(line);
   let result;
   if (request.method === "initialize")
     result = {protocolVersion: "2025-06-18", capabilities: {tools: {}}, serverInfo: {name: "made", version: "1"}};
   else if (request.method === "tools/list")
     result = {tools: [{name: "say", description: "Say something.", inputSchema: {type: "object"}}]};
-  else if (request.method === "tools/call")
+  else if (request.method === "tools/call" && request.params.arguments?.url) {
+    const text = await fetch(request.params.arguments.url).then((page) => page.text(), String);
+    result = {content: [{type: "text", text}]};
+  } else if (request.method === "tools/call")
     result = {content: [{type: "text", text: other.word + " " + process.argv.slice(2).join(" ")}]};
   else return;
   console.log(JSON.stringify({jsonrpc: "2.0", id: request.id, result}));

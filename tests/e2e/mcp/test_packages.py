@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -148,11 +149,16 @@ def test_npx_is_installed_and_its_dependency_found(tmp_path: Path) -> None:
     ):
         # Which node starts it is the daemon's business.
         patch.setenv("PATH", env["PATH"])
-        with start(tmp_path, script={"say": call("mcp:made/say")}) as daemon:
-            words = ("mcp", "add", "made", "--yes", "--", "npx", "-y", "@made/server", "--loud")
-            palyra(daemon.home, env, *words)
+        # The registry is a page on this machine like any other.
+        page = env["npm_config_registry"]
+        script = {"say": call("mcp:made/say"), "fetch": call("mcp:made/say", url=f"{page}absent")}
+        with start(tmp_path, script=script) as daemon:
+            words = ("--", "npx", "-y", "@made/server", "--loud")
+            host = ("--host", urlsplit(page).netloc)
+            palyra(daemon.home, env, "mcp", "add", "made", "--yes", *host, *words)
             accept(daemon, env, "made")
             assert called(daemon, "say") == "thing 1.0.0 --loud"
+            assert called(daemon, "fetch") == '{"error": "not found"}'
             # What was changed does not start again, and says how it is mended.
             (folder,) = (daemon.home / "mcp" / "packages").iterdir()
             (folder / "node_modules" / "other-thing" / "index.js").write_text(
