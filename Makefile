@@ -14,7 +14,7 @@ TESTS ?= tests
 GRPC := src/palyra/v1/__init__.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run grpc prepare test quick check console screenshots bench bench-memory test-model wheel clean
+.PHONY: help run grpc prepare test quick check compat console screenshots bench bench-memory test-model wheel clean
 
 help:
 	@echo "make run     start palyra: a chat on a terminal, a server otherwise"
@@ -22,6 +22,7 @@ help:
 	@echo "make test    run the tests (TESTS=tests/unit for some of them)"
 	@echo "make quick   run the tests of the spine, in less than a minute"
 	@echo "make check   format, lint, types, layers"
+	@echo "make compat  try the MCP servers that people use, from npm and PyPI"
 	@echo "make console build the web console"
 	@echo "make screenshots   take pictures of every page of the console, for docs"
 	@echo "make bench   run the benchmarks"
@@ -59,6 +60,10 @@ check: $(VENV)/.develops $(GRPC)
 	$(BIN)/ruff check src tests bench scripts
 	$(BIN)/mypy --strict
 	$(BIN)/lint-imports
+
+# Each server is installed from the registries of this machine and called in a run; writes the table in docs/reference/mcp.md.
+compat: $(VENV)/.develops $(GRPC)
+	$(BIN)/python scripts/mcp_compat.py --write
 
 console: $(VENV)/.runs
 	@$(BIN)/python scripts/console.py

@@ -1948,6 +1948,7 @@ export interface Note {
   workspace: string;
   file: string;
   state: "accepted" | "changed" | "missing" | "new" | "unusable";
+  applies?: string;
   sha256?: string;
   size?: number;
   text?: string;
@@ -2992,6 +2993,7 @@ export interface ServerStatus {
   log?: string;
   where?: string;
   tier?: string;
+  package?: string;
   fingerprint?: string;
   late?: number;
   uses?: { [name: string]: ToolUse };

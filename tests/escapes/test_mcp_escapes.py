@@ -26,7 +26,7 @@ from palyra.features.mcp import process as mcp_process
 from palyra.features.mcp import servers as stdio_link  # noqa: F401 - the same
 from palyra.features.mcp.acceptances import AcceptedTool, KnownFiles
 from palyra.features.mcp.connection import RetryPace
-from palyra.features.mcp.process import Spawn
+from palyra.features.mcp.process import ProgramStart, Spawn
 from palyra.features.mcp.servers import Servers
 from palyra.features.mcp.settings import ServerConfig
 from palyra.tools.net.egress import Egress
@@ -303,7 +303,7 @@ def test_no_setting_opens_the_daemons_own_folders(here: World, setting: str, pla
         name="s", command=PYTHON, tier="C", **{setting: path if setting == "folder" else (path,)}
     )  # type: ignore[arg-type]
     with pytest.raises(Forbidden, match="daemon's own folder"):
-        asyncio.run(walls(here, given, "root")([PYTHON], {}, path))  # type: ignore[arg-type]
+        asyncio.run(walls(here, given, "root")(ProgramStart((PYTHON,), {}, path)))
 
 
 COMMONDIR = r"""

@@ -12,9 +12,10 @@ export function Unaccepted({ of, moment }: { of: { session_id?: string; workspac
   const waiting = found.value?.notes.filter((each) => each.state === "new" || each.state === "changed").map((each) => each.file) ?? [];
   if (!waiting.length) return null;
   const one = waiting.length === 1;
+  const named = waiting.length > 3 ? `${waiting.slice(0, 3).join(", ")} and ${waiting.length - 3} more notes` : waiting.join(" and ");
   return (
     <p class="notice warn" role="note">
-      <span>{waiting.join(" and ")} {one ? "is" : "are"} not accepted yet: the agent does not follow {one ? "it" : "them"}.</span>
+      <span>{named} {one ? "is" : "are"} not accepted yet: the agent does not follow {one ? "it" : "them"}.</span>
       <a href={href("skills", "notes")}>Review</a>
     </p>
   );

@@ -16,7 +16,7 @@ export function Notes({ changes }: { changes: number }): VNode {
   const found = useLoaded(() => palyra.listNotes(), [changes]);
   return (
     <>
-      <p>AGENTS.md, CLAUDE.md and PALYRA.md tell the agent how to work in a folder. The agent follows a file only with the content that you accepted; any change needs a new review.</p>
+      <p>AGENTS.md, CLAUDE.md and other notes tell the agent how to work in a folder. The agent follows a file only with the content that you accepted; any change needs a new review.</p>
       <Problem text={found.error} />
       {found.value && !found.value.notes.length && <Empty><p>No project notes found in your folders.</p></Empty>}
       <ul class="cards" aria-label="Project notes">{found.value?.notes.map((each) => <One key={`${each.workspace}/${each.file}`} note={each} onChanged={found.again} />)}</ul>
@@ -36,7 +36,7 @@ function One({ note, onChanged }: { note: Note; onChanged: () => void }): VNode 
   return (
     <li class="card">
       <div class="row"><strong>{note.file}</strong><Badge tone={tone}>{words}</Badge>{note.accepted_ms ? <span class="hint">last accepted {ago(note.accepted_ms)}</span> : null}</div>
-      <p class="mono breaks">{visible(note.workspace)}{note.size ? ` · ${size(note.size)}` : ""}</p>
+      <p class="mono breaks">{visible(note.workspace)}{note.size ? ` · ${size(note.size)}` : ""}{note.applies ? ` · ${visible(note.applies)}` : ""}</p>
       <Problem text={error || (note.problem ? `${note.file}: ${note.problem}` : "")} />
       <div class="row">
         {note.sha256 && <button type="button" class="quiet" aria-expanded={reviewing} onClick={() => setReviewing(!reviewing)}>{reviewing ? "Close" : "Review"}</button>}

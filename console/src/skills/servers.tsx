@@ -50,6 +50,7 @@ export function Server({ server, onChanged }: { server: ServerStatus; onChanged:
       <dl class="facts">
         <dt>Server</dt><dd><bdi>{visible(server.server || "unknown")}</bdi></dd>
         <dt>{server.transport === "http" ? "Address" : "Program"}</dt><dd class="mono breaks">{visible(server.where || "–")}</dd>
+        {server.package && <><dt>Package</dt><dd class="mono breaks">{visible(server.package)}</dd></>}
         {server.tier && <><dt>Sandbox</dt><dd>tier {server.tier}</dd></>}
         <dt>Tools</dt><dd>{(server.tools ?? []).length ? (server.tools ?? []).map((each) => <span key={each} class="badge mono">{visible(each)}</span>) : "none"}</dd>
       </dl>

@@ -1,8 +1,11 @@
 """A hint about notes for agents that wait for a review."""
 
+from palyra.cli.safe_text import clean
 from palyra.client import Client
 from palyra.client.types.notes import Note
 from palyra.core.errors import PalyraError
+
+_MOST_NAMED = 3
 
 
 def waits(note: Note) -> bool:
@@ -21,7 +24,9 @@ def hint(api: Client, session_id: str) -> str:
     if not waiting:
         return ""
     are, them = ("is", "it") if len(waiting) == 1 else ("are", "them")
+    more = len(waiting) - _MOST_NAMED
+    named = f"{', '.join(waiting[:_MOST_NAMED])} and {more} more notes" if more > 0 else ""
     return (
-        f"{' and '.join(waiting)} {are} not accepted yet: the agent does not follow {them}. Review:"
-        " palyra notes"
+        f"{clean(named or ' and '.join(waiting))} {are} not accepted yet: the agent does"
+        f" not follow {them}. Review: palyra notes"
     )

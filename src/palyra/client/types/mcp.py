@@ -49,6 +49,7 @@ class ServerStatus(Struct, frozen=True, kw_only=True):
     log: str = ""
     where: str = ""
     tier: str = ""
+    package: str = ""
     fingerprint: str = ""
     late: int = 0
     uses: dict[str, ToolUse] = {}

@@ -15,6 +15,7 @@ class Note(Struct, frozen=True, kw_only=True, omit_defaults=True):
     workspace: str
     file: str
     state: Literal["accepted", "changed", "missing", "new", "unusable"]
+    applies: str = ""
     sha256: str = ""
     size: int = 0
     text: str = ""

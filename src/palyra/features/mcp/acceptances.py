@@ -60,6 +60,10 @@ class KnownFiles:
     def get(self, server: str, tool: str) -> AcceptedTool | None:
         return self._of(server).get(tool)
 
+    def names(self, server: str) -> frozenset[str]:
+        """Return the tools of a server that were accepted."""
+        return frozenset(self._of(server))
+
     def put(self, server: str, tool: str, accepted: AcceptedTool) -> None:
         entries = self._of(server) | {tool: accepted}
         self._write(server, entries)

@@ -18,7 +18,8 @@ from palyra.cli.state import CliState
 from palyra.client.types.mcp import Pending, ServerStatus
 from palyra.core.argument_roles import ROLES, ArgumentUse, ToolUse
 from palyra.core.errors import Conflict, InvalidInput, NotFound
-from palyra.features.mcp import process
+from palyra.features.mcp import packages, process
+from palyra.features.mcp.packages import pin_of
 
 mcp = group(
     "mcp",
@@ -111,6 +112,7 @@ def show(state: CliState, name: str) -> None:
             f"{found.where}"
             f" ({found.transport}{f', sandbox tier {found.tier}' if found.tier else ''})"
         ),
+        "package": pin_of(found.package).short if found.package else "",
         "server": found.server,
         "protocol": found.protocol,
         "connected": f"{found.starts} times" if found.starts != 1 else "once",
@@ -302,11 +304,13 @@ def permit(state: CliState, name: str, tools: tuple[str, ...], unattended: bool)
     mcp,
     "add",
     help=(
-        "Add a server to the settings: a program that runs here (COMMAND …), or an address (--url)."
+        "Add a server to the settings: a program that runs here (COMMAND …), a package (npx …,"
+        " uvx …), or an address (--url)."
     ),
 )
 @click.argument("name")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@click.option("--yes", is_flag=True, help="Do not ask before a package is taken; for scripts.")
 @click.option("--url", default="", help="Address of a server that speaks streamable HTTP.")
 @click.option(
     "--header",
@@ -337,7 +341,7 @@ def permit(state: CliState, name: str, tools: tuple[str, ...], unattended: bool)
     metavar="HOST",
     help="It may reach this host; else it has no network.",
 )
-def add(state: CliState, name: str, command: tuple[str, ...], **given: Any) -> None:
+def add(state: CliState, name: str, command: tuple[str, ...], yes: bool, **given: Any) -> None:
     if name in state.settings.tables("mcp"):
         raise Conflict(
             f"there is an MCP server {name} already: `palyra mcp remove {name}` first, or `palyra"
@@ -345,7 +349,7 @@ def add(state: CliState, name: str, command: tuple[str, ...], **given: Any) -> N
         )
     if bool(command) == bool(given["url"]):
         raise InvalidInput("give either a command or --url")
-    settings = _settings(command, given)
+    settings = _wanted(state, name, command, given, yes=yes)
     daemon_process.make_home(state.home)
     state.settings.set_values({f"mcp.{name}.{key}": value for key, value in settings.items()})
     told = daemon_process.reload_if_running(state)
@@ -357,13 +361,28 @@ def add(state: CliState, name: str, command: tuple[str, ...], **given: Any) -> N
     )
 
 
+def _wanted(
+    state: CliState, name: str, command: tuple[str, ...], given: dict[str, Any], *, yes: bool
+) -> dict[str, Any]:
+    """Return the settings of a new server; its package, if it has one, is installed then."""
+    if command and packages.package_of(command) is not None:
+        from palyra.features.mcp import cli_packages
+
+        return cli_packages.settings_for(state, name, command, given, yes=yes)
+    return _settings(command, given)
+
+
 def _settings(command: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
     if given["url"]:
         return {"url": given["url"], **({"headers": given["headers"]} if given["headers"] else {})}
-    program, needs = process.found(command[0])
+    args = tuple(
+        os.path.abspath(each) if os.sep in each and os.path.isfile(each) else each
+        for each in command[1:]
+    )
+    program, needs = process.found(command[0], args)
     wanted: dict[str, Any] = {
         "command": program,
-        "args": command[1:],
+        "args": args,
         "env": given["variables"],
         "folder": os.path.abspath(given["folder"]) if given["folder"] else "",
         "readable": tuple(dict.fromkeys((*needs, *map(os.path.abspath, given["readable"])))),
@@ -379,8 +398,13 @@ def _settings(command: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]
 @click.argument("name")
 def remove(state: CliState, name: str) -> None:
     _configured(state, name)
+    package = state.settings.tables("mcp")[name].package
     state.settings.remove_table(("mcp", name))
     daemon_process.reload_if_running(state)
+    if package:
+        from palyra.features.mcp import cli_packages
+
+        cli_packages.forget(state, package)
     state.out.result({"removed": name}, f"{clean(name)} is no longer in the settings")
 
 
@@ -389,6 +413,45 @@ def _configured(state: CliState, name: str) -> None:
         raise NotFound(
             f"there is no [mcp.{name}] in the settings: `palyra config show` lists what there is"
         )
+
+
+@verb(
+    mcp,
+    "update",
+    help="Install the newest version of a server's package. What changes is shown first.",
+)
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Take it without asking; for scripts that have looked.")
+@click.option("--dry-run", "look", is_flag=True, help="Only show what would change.")
+def update(state: CliState, name: str, yes: bool, look: bool) -> None:
+    from palyra.features.mcp import cli_packages
+
+    _configured(state, name)
+    cli_packages.update(state, name, yes=yes, look=look)
+
+
+@verb(
+    mcp,
+    "import",
+    help="Add the servers that another program's settings name: Claude, Cursor, VS Code.",
+)
+@click.argument("file", default="")
+@click.option("--dry-run", "look", is_flag=True, help="Only show what would be added.")
+@click.option("--yes", is_flag=True, help="Do not ask; for scripts that have looked.")
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="What the file would ask for; may be given more than once.",
+)
+def import_(state: CliState, file: str, look: bool, yes: bool, inputs: tuple[str, ...]) -> None:
+    from palyra.features.mcp import cli_import
+
+    def settle(name: str, words: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
+        return _wanted(state, name, words, given, yes=yes)
+
+    cli_import.run(state, file, inputs, yes=yes, look=look, settle=settle)
 
 
 @verb(

@@ -16,7 +16,7 @@ from msgspec import Struct
 from palyra.core.argument_roles import ToolUse
 from palyra.core.errors import Conflict, NotFound, PalyraError, Unavailable
 from palyra.core.tools import ToolResult
-from palyra.features.mcp import accepted_tools, jsonrpc, results
+from palyra.features.mcp import accepted_tools, jsonrpc, results, start_errors
 from palyra.features.mcp.acceptances import AcceptanceStore, AcceptedTool
 from palyra.features.mcp.accepted_tools import Declared, ListedTools, McpTool, listed
 from palyra.features.mcp.http_link import header_value
@@ -224,6 +224,7 @@ class ServerConnection:
             log=self._config.without_secrets(self._log()),
             where=self._config.authority or self._config.command,
             tier="" if self._config.url else self._config.tier,
+            package=self._config.package,
             fingerprint=together(self.pending),
             late=self._late,
             uses={
@@ -260,6 +261,8 @@ class ServerConnection:
             )
         self._late = 0
         result = results.result(answer)
+        if result.outcome == "error" and (hint := start_errors.hint(self._config, result.text)):
+            result = msgspec.structs.replace(result, text=f"{result.text}\nnote: {hint}")
         notes = (*(f"before this call, {note}" for note in before), *await self._look(called=True))
         text = "".join(f"note: {note}\n" for note in notes)
         return self._hidden(

@@ -23,6 +23,7 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -30,6 +31,7 @@ from palyra.cli.settings_file import SettingsFile
 from palyra.core.errors import ConfigInvalid, Forbidden, InvalidInput, NotFound
 from palyra.core.tools import Tier
 from palyra.features.mcp.jsonrpc import NotSent
+from palyra.features.mcp.package_start import beyond_system
 from palyra.features.mcp.settings import ServerConfig
 from palyra.system import cpu_affinity
 from palyra.system.descriptors import PipeReader, Writer, readable
@@ -40,14 +42,14 @@ from palyra.tools.sandbox.sandbox import Sandbox
 
 FILE = "mcp.cedar"
 _HEADING = "// What `palyra mcp permit` wrote. Delete a policy to have its calls denied again.\n"
-# What every sandbox can read anyway.
-_EVERYWHERE = ("/usr", "/bin", "/sbin", "/lib", "/opt", "/nix/store", "/gnu/store")
+_INTERPRETER = re.compile(r"node|bun|deno|python[0-9.]*")
+_PACKAGE_FILES = ("package.json", "pyproject.toml")
 _TOOL = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
-def found(word: str) -> tuple[str, tuple[str, ...]]:
+def found(word: str, args: Sequence[str] = ()) -> tuple[str, tuple[str, ...]]:
     """The program's path, and the folders that it must be able to read beyond what a sandbox
-    shows.
+    shows: of an interpreter, also those of the script that it is given.
     """
     path = shutil.which(word)
     if path is None:
@@ -57,10 +59,29 @@ def found(word: str) -> tuple[str, tuple[str, ...]]:
     while os.path.islink(path) and _environment(path) is None:
         path = os.path.normpath(os.path.join(os.path.dirname(path), os.readlink(path)))
     inside = _environment(path)
-    needs = [str(inside), *_base(inside)] if inside else [os.path.dirname(path)]
-    return path, tuple(
-        each for each in needs if not any(f"{each}/".startswith(f"{root}/") for root in _EVERYWHERE)
-    )
+    needs = [str(inside), *_base(inside)] if inside else [_root(path)]
+    if _INTERPRETER.fullmatch(os.path.basename(path)):
+        script = next((each for each in args if not each.startswith("-")), "")
+        if os.path.isabs(script) and os.path.isfile(script):
+            needs += [_root(script), _root(os.path.realpath(script))]
+    return path, beyond_system(needs)
+
+
+def _root(path: str) -> str:
+    """Return the folder that a program or a script is installed in with what it imports: the
+    outermost `node_modules`, the nearest folder that is a package, or its own.
+    """
+    folder = os.path.dirname(path)
+    parts = folder.split("/")
+    if "node_modules" in parts:
+        return "/".join(parts[: parts.index("node_modules") + 1])
+    for each in (folder, *map(str, Path(folder).parents)):
+        # Nobody's home folder as a whole.
+        if each in ("/", os.path.expanduser("~")):
+            break
+        if any(os.path.exists(os.path.join(each, name)) for name in _PACKAGE_FILES):
+            return each
+    return folder
 
 
 def _environment(path: str) -> Path | None:
@@ -178,9 +199,21 @@ class ServerProcess(Protocol):
     async def close(self) -> None: ...
 
 
-# Starts a program with exactly this environment in this folder. Raises PalyraError or OSError if it
-# cannot.
-Spawn = Callable[[Sequence[str], Mapping[str, str], str], Awaitable[ServerProcess]]
+@dataclass(frozen=True, slots=True)
+class ProgramStart:
+    """A program to start, with exactly this environment, in this folder. `readable` are folders of
+    its package; `own` is a folder that it may write besides.
+    """
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(repr=False)
+    cwd: str
+    readable: tuple[str, ...] = ()
+    own: str = ""
+
+
+# Starts a program. Raises PalyraError or OSError if it cannot.
+Spawn = Callable[[ProgramStart], Awaitable[ServerProcess]]
 
 
 def environment(home: str, given: Mapping[str, str]) -> dict[str, str]:
@@ -190,17 +223,17 @@ def environment(home: str, given: Mapping[str, str]) -> dict[str, str]:
     return {"PATH": PATH, **({"HOME": home} if home else {}), "LANG": "C.UTF-8", **given}
 
 
-async def spawn(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> ServerProcess:
+async def spawn(start: ProgramStart) -> ServerProcess:
     # On the loop's own thread: when a thread ends, the kernel tells its children that their parent
     # has died.
     with cpu_affinity.roaming():
         process = subprocess.Popen(  # noqa: ASYNC220
-            [sys.executable, "-I", "-S", "-c", _BEFORE, str(os.getpid()), *argv],
+            [sys.executable, "-I", "-S", "-c", _BEFORE, str(os.getpid()), *start.argv],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=dict(env),
-            cwd=cwd,
+            env=dict(start.env),
+            cwd=start.cwd,
             start_new_session=True,
             bufsize=0,
         )
@@ -289,10 +322,8 @@ WayOut = Callable[[frozenset[str]], AbstractAsyncContextManager[ServerGate]]
 def spawner(sandbox: Sandbox, *, tier: Tier = "C", caps: Caps = CAPS) -> Spawn:
     """Return how `Servers` starts programs inside `sandbox`, with nothing but their own folders."""
 
-    async def spawn(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> ServerProcess:
-        return _Contained(
-            await sandbox.start(_command(argv, env, cwd, tier, caps)), AsyncExitStack()
-        )
+    async def spawn(start: ProgramStart) -> ServerProcess:
+        return _Contained(await sandbox.start(_command(start, tier, caps)), AsyncExitStack())
 
     return spawn
 
@@ -306,7 +337,7 @@ def spawner_for(
     `closed` are the daemon's own folders: no setting opens them.
     """
 
-    async def spawn(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> ServerProcess:
+    async def spawn(start: ProgramStart) -> ServerProcess:
         for place in (*([config.folder] if config.folder else []), *config.readable):
             _check_open(place, closed)
         async with AsyncExitStack() as stack:
@@ -314,30 +345,30 @@ def spawner_for(
             if config.hosts:
                 gate = await stack.enter_async_context(way_out(frozenset(config.hosts)))
                 network = NetworkAccess(gate.socket_path)
-            command = _command(argv, env, cwd, config.tier, CAPS, network, config)
+            command = _command(start, config.tier, CAPS, network, config)
             return _Contained(await sandbox.start(command), stack.pop_all())
 
     return spawn
 
 
 def _command(
-    argv: Sequence[str],
-    env: Mapping[str, str],
-    cwd: str,
+    start: ProgramStart,
     tier: Tier,
     caps: Caps,
     network: NetworkAccess | None = None,
     config: ServerConfig | None = None,
 ) -> Command:
     return Command(
-        argv=tuple(argv),
-        cwd=cwd,
-        workspace=cwd,
-        env=dict(env),
+        argv=start.argv,
+        cwd=start.cwd,
+        workspace=start.cwd,
+        # Node's own requests take the way out only if they are told to.
+        env={**({"NODE_USE_ENV_PROXY": "1"} if network else {}), **start.env},
         caps=caps,
         network=network,
         tier=tier,
-        readable=config.readable if config else (),
+        readable=(*(config.readable if config else ()), *start.readable),
+        own=start.own,
         writable=config.writable if config else True,
         holds=bool(config and config.folder),
         stdin="pipe",

@@ -19,13 +19,14 @@ from typing import Any
 
 from palyra.core.argument_roles import ToolUse
 from palyra.core.errors import ConfigInvalid, NotFound, PalyraError, Unavailable
-from palyra.features.mcp import jsonrpc, process
+from palyra.features.mcp import jsonrpc, packages, process, start_errors
 from palyra.features.mcp.acceptances import AcceptanceStore
 from palyra.features.mcp.accepted_tools import McpTool
 from palyra.features.mcp.connection import Resolve, RetryPace, ServerConnection, as_it_is
 from palyra.features.mcp.http_link import HttpLink, OpenHttp, open_http
 from palyra.features.mcp.jsonrpc import Malformed, NotSent, OutgoingRpc
-from palyra.features.mcp.process import ServerProcess, Spawn
+from palyra.features.mcp.package_store import PACKAGES, PackageStore, started_program
+from palyra.features.mcp.process import ProgramStart, ServerProcess, Spawn
 from palyra.features.mcp.session import Receiver, ServerLink
 from palyra.features.mcp.settings import Pending, ServerConfig, ServerStatus
 
@@ -51,8 +52,14 @@ class StdioLink:
     # A program that does not know a method may also stay silent.
     modern_first = False
 
-    def __init__(self, start: Callable[[], Awaitable[ServerProcess]], log: StderrTail) -> None:
+    def __init__(
+        self,
+        start: Callable[[], Awaitable[ServerProcess]],
+        log: StderrTail,
+        hint: Callable[[str], str] = lambda said: "",
+    ) -> None:
         self._start = start
+        self._hint = hint
         self._log = log
         self._child: ServerProcess | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -136,7 +143,11 @@ class StdioLink:
             # A flood must not keep the loop from everybody else.
             await asyncio.sleep(0)
         words = self._log.tail(300)
-        return f"the program has ended{f'; it said: {words}' if words else ''}"
+        hint = self._hint(self._log.tail())
+        return (
+            f"the program has ended{f': {hint}' if hint else ''}"
+            f"{f'; it said: {words}' if words else ''}"
+        )
 
     async def _speak(self, child: ServerProcess) -> str:
         while True:
@@ -191,8 +202,8 @@ def _nobody() -> None:
 
 
 class Servers:
-    """`work` is where each program has a folder of its own, as its home. `changed` is called when
-    `tools()` gives another list.
+    """`work` is where each program has a folder of its own, as its home; installed packages lie
+    beside it. `changed` is called when `tools()` gives another list.
     """
 
     def __init__(
@@ -213,6 +224,7 @@ class Servers:
         self.changed = changed
         self._configs = {config.name: config for config in configs}
         self._work = work
+        self._packages = PackageStore(work.parent / PACKAGES)
         self._spawn = spawn
         self._http = http
         self._resolve = resolve
@@ -296,7 +308,7 @@ class Servers:
         def link(resolved: ServerConfig) -> ServerLink:
             if resolved.url:
                 return HttpLink(resolved.url, resolved.headers, self._http)
-            return StdioLink(self._starter(resolved), errors)
+            return StdioLink(self._starter(resolved), errors, partial(start_errors.hint, resolved))
 
         return ServerConnection(
             config,
@@ -311,12 +323,23 @@ class Servers:
     def _starter(self, config: ServerConfig) -> Callable[[], Awaitable[ServerProcess]]:
         async def start() -> ServerProcess:
             folder = str(self._work / config.name)
-            if not config.folder:
-                os.makedirs(folder, mode=0o700, exist_ok=True)
-            # Somebody's own folder is no place for a program's caches, so there its home is
-            # whatever the sandbox makes up.
-            env = process.environment("" if config.folder else folder, config.env)
-            return await self._spawn((config.command, *config.args), env, config.folder or folder)
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            program = await asyncio.to_thread(started_program, config, self._packages)
+
+            def placed(text: str) -> str:
+                return packages.with_data(text, folder)
+
+            env = {name: placed(value) for name, value in config.env.items()}
+            return await self._spawn(
+                ProgramStart(
+                    tuple(map(placed, program.argv)),
+                    process.environment(folder, env),
+                    # Somebody's own folder is no place for a program's caches.
+                    config.folder or folder,
+                    program.readable,
+                    folder if config.folder else "",
+                )
+            )
 
         return start
 

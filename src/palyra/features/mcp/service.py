@@ -18,7 +18,7 @@ import msgspec
 from palyra.core.argument_roles import ToolUse
 from palyra.core.errors import Conflict, InvalidInput, NotFound, Unavailable
 from palyra.core.events import AdminChanged
-from palyra.core.ids import OWNER, SYSTEM_TAPE
+from palyra.core.ids import OWNER, SYSTEM, SYSTEM_TAPE
 from palyra.features.mcp.settings import ServerStatus
 from palyra.features.vault.service import Vault
 from palyra.store import tape
@@ -142,12 +142,14 @@ class Mcp:
         self._configs: dict[str, ServerConfig] = {}
         self._servers: dict[str, Servers] = {}
         self._changing = asyncio.Lock()
+        self._read = False
 
     async def apply(self, wanted: "Mapping[str, ServerConfig]") -> None:
         """Use exactly these servers from now on. Those that are as before are left alone; nobody
         waits for one to connect.
         """
         async with self._changing:
+            await self._tell_of_packages(wanted)
             gone = [name for name, config in self._configs.items() if wanted.get(name) != config]
             await asyncio.gather(*(self._servers.pop(name).close() for name in gone))
             for name in gone:
@@ -158,6 +160,15 @@ class Mcp:
                     self._configs[name] = config
                     self._servers[name] = self._opened(name, config)
                     await self._servers[name].start()
+
+    async def _tell_of_packages(self, wanted: "Mapping[str, ServerConfig]") -> None:
+        """Record packages that somebody accepted since the settings were read last."""
+        first, self._read = not self._read, True
+        for name, config in wanted.items():
+            before = self._configs.get(name)
+            was = before.package if before else ""
+            if config.package != was and not first:
+                await self._record(SYSTEM, "package", name, package=config.package, was=was)
 
     def _opened(self, name: str, config: "ServerConfig") -> "Servers":
         def changed() -> None:

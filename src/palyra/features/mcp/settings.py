@@ -40,7 +40,8 @@ class ServerStatus(Struct, frozen=True):
     """`starts` counts how often it was connected. `log` is the end of what it wrote to its standard
     error.
 
-    `where` is its program or its host. `fingerprint` stands for everything that is pending,
+    `where` is its program or its host, `package` what was accepted of the package it is started
+    from. `fingerprint` stands for everything that is pending,
     together. `late` counts the calls in a row that it has not answered in time.
     """
 
@@ -57,6 +58,7 @@ class ServerStatus(Struct, frozen=True):
     log: str = ""
     where: str = ""
     tier: str = ""
+    package: str = ""
     fingerprint: str = ""
     late: int = 0
     # What was accepted about the arguments of the tools that are offered; not in it: nothing was.
@@ -90,7 +92,8 @@ class ServerConfig:
 
     The rest is for a program in the sandbox: `folder` is what it works in, else it has one of its
     own; `readable` are more folders that it may look into, `hosts` what it may reach, `tier` the
-    walls it must have at least.
+    walls it must have at least. `package` is what was accepted of the package that its command
+    would fetch.
     """
 
     name: str
@@ -107,6 +110,7 @@ class ServerConfig:
     readable: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     tier: Tier = "none"
+    package: str = ""
     # What was looked up for `env` and `headers`, to be hidden wherever it turns up.
     confidential: tuple[str, ...] = field(default=(), repr=False)
 

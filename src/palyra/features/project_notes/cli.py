@@ -1,4 +1,4 @@
-"""`palyra notes`: review AGENTS.md, CLAUDE.md and PALYRA.md. The agent follows a note only with the
+"""`palyra notes`: review AGENTS.md, CLAUDE.md and other notes. The agent follows one only with the
 content that you accepted.
 """
 
@@ -80,15 +80,16 @@ def list_(state: CliState, workspace: str, session_id: str, everywhere: bool) ->
         return
     rows = [
         [
-            each.file,
+            clean(each.file),
             _STATES[each.state][0],
             f"{each.size:,} B",
             each.sha256[:12],
+            clean(each.applies) or "everything",
             clean(each.workspace),
         ]
         for each in found
     ]
-    out.table(["file", "state", "size", "sha-256", "folder"], rows, right=["size"])
+    out.table(["file", "state", "size", "sha-256", "for", "folder"], rows, right=["size"])
     for each in found:
         if each.problem:
             out.note(f"{each.file}: {one_line(each.problem)}")

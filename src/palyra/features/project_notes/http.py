@@ -13,7 +13,7 @@ from palyra.features.project_notes.files import Digest, Note
 from palyra.features.project_notes.service import ProjectNotes
 
 Folder = Annotated[str, Meta(min_length=1, max_length=4096)]
-FileName = Annotated[str, Meta(min_length=1, max_length=100)]
+FileName = Annotated[str, Meta(min_length=1, max_length=300)]
 
 
 class NoteList(Struct, frozen=True):

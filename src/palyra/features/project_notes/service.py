@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 from functools import partial
 
-from palyra.core.errors import Conflict, InvalidInput, NotFound
+from palyra.core.errors import Conflict, InvalidInput, NotFound, PalyraError
 from palyra.core.sentences import visible
 from palyra.features.notices.service import Notices
 from palyra.features.project_notes import files as project_notes_files
@@ -22,6 +22,8 @@ from palyra.system.redactor import Redactor
 from palyra.tools import previews
 
 _MOST_WORKSPACES = 50
+# Notices of one workspace about a file each; the others are told of together.
+_MOST_TOLD = 3
 PAGE = "#/skills/notes"
 
 
@@ -41,13 +43,19 @@ class ProjectNotes:
         """Tell the owner that a run went without these notes: once until they accept something,
         however often a file changes.
         """
-        for each in waiting:
+        for each in waiting[:_MOST_TOLD]:
             known = ",".join(sorted(digest[:12] for name, digest in accepted if name == each.name))
             text = (
                 f"{each.name} in {workspace} is not accepted, so the agent does not follow it."
                 " Review it with: palyra notes"
             )
             await self._notices.tell("notes", f"notes:{workspace}:{each.name}:{known}", text, PAGE)
+        if len(waiting) > _MOST_TOLD:
+            text = (
+                f"{len(waiting) - _MOST_TOLD} more notes in {workspace} are not accepted, so the"
+                " agent does not follow them. Review them with: palyra notes"
+            )
+            await self._notices.tell("notes", f"notes:{workspace}:more:{len(accepted)}", text, PAGE)
 
     async def of(self, workspace: str) -> tuple[Note, ...]:
         """Return the notes of a workspace with their text and diff."""
@@ -74,7 +82,7 @@ class ProjectNotes:
     ) -> tuple[Note, ...]:
         files = {each.name: each for each in project_notes_files.read(workspace)}
         notes = []
-        for name in NAMES:
+        for name in dict.fromkeys((*files, *sorted(last))):
             file, before = files.get(name), last.get(name)
             if file is None and before is None:
                 continue
@@ -85,6 +93,7 @@ class ProjectNotes:
                     workspace=workspace,
                     file=name,
                     state=state,
+                    applies=file.applies if file else "",
                     sha256=file.digest if file else "",
                     size=len(file.body) if file else 0,
                     text=visible(text),
@@ -102,7 +111,7 @@ class ProjectNotes:
 
     async def accept(self, by: str, workspace: str, file: str, digest: str) -> Note:
         """Accept the content with this digest. Raise Conflict if the file has another one now."""
-        found, text = await thread_pool.everyday.run(self._found, workspace, _known(file))
+        found, text = await thread_pool.everyday.run(self._found, workspace, file)
         if found.problem:
             raise Conflict(f"{file} cannot be accepted: {found.problem}")
         if found.digest != digest:
@@ -116,9 +125,10 @@ class ProjectNotes:
         return next(each for each in await self.of(workspace) if each.file == file)
 
     def _found(self, workspace: str, file: str) -> tuple[NoteFile, str]:
-        found = project_notes_files.read_one(workspace, file)
-        if found is None:
-            raise NotFound(f"there is no {file} in {workspace}")
+        files = {each.name: each for each in project_notes_files.read(workspace)}
+        if file not in files:
+            raise _unknown(workspace, file, tuple(files))
+        found = files[file]
         return found, self._text(found)
 
     async def reject(self, by: str, workspace: str, file: str) -> None:
@@ -126,9 +136,7 @@ class ProjectNotes:
         gone.
         """
         place = await thread_pool.everyday.run(_resolved, workspace)
-        taken = await self._db.write(
-            partial(rows.forget, workspace=place, file=_known(file), by=by)
-        )
+        taken = await self._db.write(partial(rows.forget, workspace=place, file=file, by=by))
         if not taken:
             raise NotFound(
                 f"{file} in {place} is not accepted, so the agent does not follow it already"
@@ -141,10 +149,15 @@ def _resolved(folder: str) -> str:
     return os.path.realpath(os.path.expanduser(folder))
 
 
-def _known(file: str) -> str:
-    if file not in NAMES:
-        raise InvalidInput(f"notes for agents are {', '.join(NAMES)}", file=file[:100])
-    return file
+def _unknown(workspace: str, file: str, there: tuple[str, ...]) -> PalyraError:
+    if file in NAMES:
+        return NotFound(f"there is no {file} in {workspace}")
+    return InvalidInput(
+        f"{file[:100]} is no note for agents here: those are {', '.join(NAMES)}, those in its"
+        f" folders, and what they import; there {'is' if len(there) == 1 else 'are'}"
+        f" {', '.join(there[:8]) or 'none'}",
+        file=file[:100],
+    )
 
 
 def _state(

@@ -27,8 +27,9 @@ _REFERENCE = re.compile(
     r"(?:vault:[A-Za-z0-9][A-Za-z0-9_./:-]*|env:[A-Za-z_][A-Za-z0-9_]*|file:/.+)"
 )
 _HOW = 'name where it is: "vault:NAME", "env:NAME" or "file:/path"'
+_PACKAGE = re.compile(r"(?:npm|python):\S+@\S+ sha256:[0-9a-f]{64}")
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-_OF_PROGRAMS = ("args", "env", "folder", "writable", "readable", "hosts")
+_OF_PROGRAMS = ("args", "env", "folder", "writable", "readable", "hosts", "package")
 
 
 def good_name(name: str) -> bool:
@@ -62,6 +63,8 @@ def objection(key: str, value: Any) -> str:
             return "must be an absolute path"
         case "readable" if not all(map(os.path.isabs, value)):
             return "each must be an absolute path"
+        case "package" if value and not _PACKAGE.fullmatch(value):
+            return 'must be written as "npm:NAME@VERSION sha256:DIGEST"; `palyra mcp update` does'
     return ""
 
 
@@ -153,6 +156,7 @@ def servers(config: Config) -> "dict[str, ServerConfig]":
             readable=given.readable,
             hosts=given.hosts,
             tier=given.tier,
+            package=given.package,
         )
         for name, given in config.mcp.items()
     }

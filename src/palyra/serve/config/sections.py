@@ -239,6 +239,10 @@ class McpServer(Section, frozen=True, kw_only=True):
     ] = ()
     hosts: Annotated[Words, says("hosts that its program may reach; none: no network")] = ()
     tier: Annotated[Literal["B", "C"], says("sandbox tier that it must have at least")] = "C"
+    package: Annotated[
+        str,
+        says("what was accepted of the package that npx or uvx names: `palyra mcp update` sets it"),
+    ] = ""
     url: Annotated[
         str, says("address of a server that runs elsewhere and speaks streamable HTTP")
     ] = ""

@@ -88,6 +88,10 @@ def options(
     ]
 
 
+# Places that are empty inside, whatever the machine has there.
+_COVERED = ("/tmp/", f"{system.HOME}/")
+
+
 def _namespaces() -> Iterator[str]:
     yield from (
         "--unshare-user",
@@ -102,7 +106,8 @@ def _namespaces() -> Iterator[str]:
 
 
 def _system(command: Command, readable: Sequence[str], etc: EtcFolder) -> Iterator[str]:
-    for path in system.programs(readable):
+    covered = tuple(path for path in readable if f"{path}/".startswith(_COVERED))
+    for path in system.programs([path for path in readable if path not in covered]):
         if os.path.islink(path):
             yield from ("--symlink", os.readlink(path), path)
         else:
@@ -130,10 +135,17 @@ def _system(command: Command, readable: Sequence[str], etc: EtcFolder) -> Iterat
         "--tmpfs",
         system.HOME,
     )
+    # One that lies among the temporary files of the machine is seen all the same. No other may
+    # come this late: it could uncover /proc.
+    for path in covered:
+        if os.path.isdir(path):
+            yield from ("--ro-bind", path, path)
 
 
 def _workspace(command: Command, masks: Sequence[Mask]) -> Iterator[str]:
     yield from ("--bind" if command.writable else "--ro-bind", command.workspace, command.workspace)
+    if command.own:
+        yield from ("--bind", command.own, command.own)
     for mask in masks:
         match mask.how:
             case "hide_file":

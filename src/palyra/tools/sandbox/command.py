@@ -49,7 +49,8 @@ class Command(Struct, frozen=True, kw_only=True):
     `hidden` are folders that stay closed even where they lie inside the workspace. `writable` is
     false for a program that may look at the workspace and not change it. `holds`: files that
     programs on the host obey stay as they are, and new ones of their names are put aside for a
-    person. `readable` are more folders with programs that this one needs, shown read-only.
+    person. `readable` are more folders with programs that this one needs, shown read-only. `own`
+    is a folder beside the workspace that it may write.
     """
 
     argv: tuple[str, ...]
@@ -61,6 +62,7 @@ class Command(Struct, frozen=True, kw_only=True):
     tier: Tier = "C"
     hidden: tuple[str, ...] = ()
     readable: tuple[str, ...] = ()
+    own: str = ""
     writable: bool = True
     holds: bool = False
     stdin: Input = "null"

@@ -59,6 +59,8 @@ FOLDERS = (
         "crypto-policies",
         "fonts",
     ),
+    # Debian's Chromium does not start without its folder of flags.
+    *("chromium", "chromium.d"),
     *("java-11-openjdk", "java-17-openjdk", "java-21-openjdk"),
 )
 

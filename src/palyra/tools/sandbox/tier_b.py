@@ -110,7 +110,11 @@ def _config(command: Command, readable: Sequence[str], temporary: str) -> dict[s
             "/proc",
             *([] if command.writable else workspace),
         ],
-        "write": [temporary, *(workspace if command.writable else [])],
+        "write": [
+            temporary,
+            *(workspace if command.writable else []),
+            *([command.own] if command.own else []),
+        ],
         "devices": _DEVICES,
         "seccomp": (
             seccomp.program(sockets=False, signals=confine.landlock_abi() >= _SCOPED_SIGNALS).hex()
