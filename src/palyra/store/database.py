@@ -215,6 +215,12 @@ class Database:
     def closed(self) -> bool:
         return self._closed
 
+    def check_lease(self) -> None:
+        """Raise Fenced if this daemon may not begin an effect any more: another node leads, or
+        may.
+        """
+        self._dialect.check_lease()
+
     @property
     def trouble(self) -> BaseException | None:
         """Error of the last write, if it failed."""

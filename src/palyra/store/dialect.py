@@ -79,6 +79,10 @@ class Dialect(Protocol):
 
     def open_reader(self) -> Connection: ...
 
+    def check_lease(self) -> None:
+        """Raise Fenced if another process may write by now instead of this one."""
+        ...
+
     def stop_waiting(self) -> None:
         """Give up what waits for the database to come back: the daemon ends."""
         ...

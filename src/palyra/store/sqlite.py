@@ -227,6 +227,9 @@ class Sqlite:
         raw.execute("PRAGMA trusted_schema=OFF; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY")
         return raw
 
+    def check_lease(self) -> None:
+        """Nobody else writes a file that a daemon has open."""
+
     def stop_waiting(self) -> None:
         """Nothing here waits for a file to come back."""
 
