@@ -152,7 +152,7 @@ class NodeStore:
                 raw.execute("SELECT pg_advisory_xact_lock(%s)", [_TAKEOVER])
                 if not raw.execute("SELECT to_regclass('cluster_files')").fetchall()[0][0]:
                     for statement in _TABLES:
-                        raw.execute(statement)  # type: ignore[call-overload]
+                        raw.execute(statement)
                 raw.execute(
                     "INSERT INTO cluster_lease VALUES (1, 0, '', '', 0, false, %s)"
                     " ON CONFLICT DO NOTHING",
@@ -198,7 +198,7 @@ class NodeStore:
                 {"me": me.node_id, "silent": _SILENT_MS},
             ).fetchall()
             found = rows[0]
-            return LeaseView(*found[:8], schema=_schema(raw), abstains=found[8])
+            return LeaseView._make((*found[:8], _schema(raw), bool(found[8])))
 
         view: LeaseView = self._ask(work)
         return view

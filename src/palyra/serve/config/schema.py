@@ -15,6 +15,7 @@ from palyra.serve.config.sections import (
     ApprovalsSection,
     ChannelRouter,
     ChannelSection,
+    ClusterSection,
     Every,
     Healed,
     Label,
@@ -393,6 +394,7 @@ class Config(Section, frozen=True, kw_only=True):
     mailbox: MailboxSection = MailboxSection()
     memory: MemorySection = MemorySection()
     journal: JournalSection = JournalSection()
+    cluster: ClusterSection = ClusterSection()
     retention: RetentionSection = RetentionSection()
     backups: BackupsSection = BackupsSection()
     compaction: CompactionSection = CompactionSection()
