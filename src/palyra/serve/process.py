@@ -110,12 +110,11 @@ def serve(
         ) as udp,
         asyncio.Runner(loop_factory=_new_loop) as runner,
     ):
-        again = runner.run(
+        port_again = runner.run(
             _serve(loaded, environment, listener, udp, say or _to_stderr, started, quic=quic)
         )
-        port = listener.getsockname()[1]
-    if again:
-        restart.start_again(port)
+    if port_again:
+        restart.start_again(port_again)
 
 
 @contextmanager
@@ -166,9 +165,9 @@ async def _serve(
     started: Callable[[], None],
     *,
     quic: bool,
-) -> bool:
-    """Serve until told to end. True: the process is to begin anew, because it led the nodes of its
-    journal and has handed over.
+) -> int:
+    """Serve until told to end. A port: the process is to begin anew on it, because it led the nodes
+    of its journal and has handed over.
     """
     port = listener.getsockname()[1]
     redactor = Redactor(os.urandom(32))
@@ -183,7 +182,7 @@ async def _serve(
                 loaded, env, listener, _limits(loaded), say, started, stack
             )
             if fresh is None:
-                return False
+                return 0
             loaded = fresh
         chosen = config.choose(loaded.config, config.detect(env, await ollama.models()))
         exposed = replace(settings.exposure(loaded.config), quic=udp is not None)
@@ -239,7 +238,7 @@ async def _serve(
 
         await server.run_on(listener, ready, tls)
         log.info("stopping")
-    return node is not None and node.drained
+    return port if node is not None and node.drained else 0
 
 
 async def http_app(
