@@ -92,6 +92,8 @@ def serve(
         with process_files.locked(home, patience_s=_ENDING_S, say=say or _to_stderr):
             finish_switch(home)
     loaded = config.load(home, environment)
+    if loaded.config.cluster.secret and not restart.supervised():
+        restart.become_supervised()
     server = loaded.config.server
     config.make_private(home)
     _open_more_files()
@@ -110,11 +112,11 @@ def serve(
         ) as udp,
         asyncio.Runner(loop_factory=_new_loop) as runner,
     ):
-        port_again = runner.run(
+        again = runner.run(
             _serve(loaded, environment, listener, udp, say or _to_stderr, started, quic=quic)
         )
-    if port_again:
-        restart.start_again(port_again)
+    if again:
+        restart.end_to_begin_anew()
 
 
 @contextmanager
@@ -165,9 +167,9 @@ async def _serve(
     started: Callable[[], None],
     *,
     quic: bool,
-) -> int:
-    """Serve until told to end. A port: the process is to begin anew on it, because it led the nodes
-    of its journal and has handed over.
+) -> bool:
+    """Serve until told to end. True: this node is to begin anew, because it led those of its
+    journal and has handed over.
     """
     port = listener.getsockname()[1]
     redactor = Redactor(os.urandom(32))
@@ -182,7 +184,7 @@ async def _serve(
                 loaded, env, listener, _limits(loaded), say, started, stack
             )
             if fresh is None:
-                return 0
+                return False
             loaded = fresh
         chosen = config.choose(loaded.config, config.detect(env, await ollama.models()))
         exposed = replace(settings.exposure(loaded.config), quic=udp is not None)
@@ -216,7 +218,12 @@ async def _serve(
 
         def running() -> process_files.DaemonFile:
             return process_files.DaemonFile(
-                os.getpid(), about.url, started_ms, palyra.__version__, live.trust, live.grpc
+                restart.service_pid(),
+                about.url,
+                started_ms,
+                palyra.__version__,
+                live.trust,
+                live.grpc,
             )
 
         def ready() -> None:
@@ -238,7 +245,7 @@ async def _serve(
 
         await server.run_on(listener, ready, tls)
         log.info("stopping")
-    return port if node is not None and node.drained else 0
+    return node is not None and node.drained
 
 
 async def http_app(

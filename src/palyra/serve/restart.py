@@ -1,49 +1,69 @@
-"""Becoming a new process: the kernel closes every file, ends every thread and drops every lock.
-Nothing of what was under way goes on.
+"""Beginning anew: as the same process with the same command, or under a supervisor that starts
+another one. Nothing of what was under way goes on.
 """
 
 import os
-import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
+from palyra.serve.cluster import supervisor
+
+# Nothing that this process starts is supervised with it.
+_PIPE = int(os.environ.pop(supervisor.PIPE, "-1"))
+
 
 def start_again(port: int) -> NoReturn:
-    """Run the same command anew, on the same port: a browser that waits for us looks nowhere else.
-    Where an option is given twice, the last one counts.
+    """Run the same command anew, without a goodbye: the kernel closes every file and drops the
+    lock.
+
+    On the same port: a browser that waits for us looks nowhere else. Where an option is given
+    twice, the last one counts.
     """
-    given = sys.orig_argv[1:]
-    listening = ["--port", str(port)]
-    command = [sys.executable, *given, *(listening if given[-2:] != listening else ())]
+    command = [sys.executable, *sys.orig_argv[1:], "--port", str(port)]
+    if supervised():
+        os.environ[supervisor.PIPE] = str(_PIPE)
     os.execv(sys.executable, command)
 
 
-def end_children() -> None:
-    """Kill every process that this one has started, and those that they have."""
-    for pid in _below(os.getpid()):
-        with suppress(OSError):
-            os.kill(pid, signal.SIGKILL)
+def supervised() -> bool:
+    return _PIPE >= 0
 
 
-def reap_children() -> None:
-    """Take leave of processes that ended when this one began anew."""
-    with suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
+def become_supervised() -> NoReturn:
+    """Become the supervisor of the same command: the process that started us keeps its child."""
+    script = str(Path(supervisor.__file__))
+    command = [sys.executable, "-I", "-S", script, sys.executable, *sys.orig_argv[1:]]
+    os.execv(sys.executable, command)
 
 
-def _below(root: int) -> list[int]:
-    parents: dict[int, list[int]] = {}
-    for each in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError, ValueError):
-            # The name of a program may have blanks and parentheses.
-            fields = (each / "stat").read_text().rpartition(")")[2].split()
-            parents.setdefault(int(fields[1]), []).append(int(each.name))
-    found, todo = [], [root]
-    while todo:
-        below = parents.get(todo.pop(), [])
-        found += below
-        todo += below
-    return found
+def tell_lease(until_s: float) -> None:
+    """Have this process killed at that moment of the clock that goes on while a machine sleeps; 0:
+    never.
+    """
+    _tell(supervisor.UNTIL, until_s)
+
+
+def end_to_begin_anew() -> NoReturn:
+    """End at once, and have the supervisor kill what this process has started, and start another
+    one.
+    """
+    os._exit(supervisor.AGAIN)
+
+
+def tell_port(port: int) -> None:
+    """Have the port again that this process has now."""
+    _tell(supervisor.PORT, float(port))
+
+
+def service_pid() -> int:
+    """Return the process that is to be told to end: the supervisor's, if there is one."""
+    return os.getppid() if supervised() else os.getpid()
+
+
+def _tell(kind: bytes, value: float) -> None:
+    if supervised():
+        # One that does not read is stopped itself.
+        with suppress(BlockingIOError, BrokenPipeError):
+            os.write(_PIPE, supervisor.MESSAGE.pack(kind, value))

@@ -29,9 +29,16 @@ class Lease:
     a daemon in a process of its own does not come back from it.
     """
 
-    def __init__(self, epoch: int, on_lost: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        epoch: int,
+        on_lost: Callable[[str], None],
+        on_extended: Callable[[float], None] = lambda until_s: None,
+    ) -> None:
+        """`on_extended` is told until when it lasts, and 0 when it has ended."""
         self.epoch = epoch
         self._on_lost = on_lost
+        self._on_extended = on_extended
         self._until = 0.0
         self._lost = ""
         self._ended = False
@@ -44,7 +51,11 @@ class Lease:
 
     def extend(self, sent_s: float, granted_ms: int) -> None:
         """The server has granted so much more. It counts from before it was asked."""
-        self._until = max(self._until, sent_s + _TRUSTED * granted_ms / 1000)
+        with self._once:
+            if self._ended:
+                return
+            self._until = max(self._until, sent_s + _TRUSTED * granted_ms / 1000)
+            self._on_extended(self._until)
 
     def check(self) -> None:
         """Raise Fenced if this node may not lead any more. Asked before every effect."""
@@ -67,3 +78,4 @@ class Lease:
         """The node has stopped by itself: from here on nothing can be lost."""
         with self._once:
             self._ended = True
+            self._on_extended(0.0)

@@ -138,7 +138,16 @@ def test_a_drained_leader_hands_over_at_once_and_stands_by(nodes: Nodes) -> None
     session, _ = second.run("hi")
     pid = first.pid
     done = subprocess.run(
-        [sys.executable, "-m", "palyra.cli.main", "--home", str(second.home), "node", "drain", "--json"],
+        [
+            sys.executable,
+            "-m",
+            "palyra.cli.main",
+            "--home",
+            str(second.home),
+            "node",
+            "drain",
+            "--json",
+        ],
         capture_output=True,
         text=True,
         timeout=60,

@@ -8,6 +8,7 @@ be waiting for a server that does not answer.
 import asyncio
 import logging
 import threading
+from collections.abc import Callable
 
 from palyra.core.errors import PalyraError
 from palyra.core.signals import Signal
@@ -26,8 +27,17 @@ _LOOK_S = 0.25
 class Membership:
     """One node's. Signals are sent on the event loop."""
 
-    def __init__(self, store: NodeStore, me: NodeIdentity, *, lease_ms: int) -> None:
+    def __init__(
+        self,
+        store: NodeStore,
+        me: NodeIdentity,
+        on_extended: Callable[[float], None],
+        *,
+        lease_ms: int,
+    ) -> None:
+        """`on_extended` is told until when this node may lead."""
         self.me = me
+        self._on_extended = on_extended
         self._store = store
         self._lease_ms = lease_ms
         self.view: LeaseView | None = None
@@ -138,7 +148,7 @@ class Membership:
         if epoch is None:
             return
         log.info("this node leads, epoch %d", epoch)
-        self.lease = lease = Lease(epoch, self.on_lost.send)
+        self.lease = lease = Lease(epoch, self.on_lost.send, self._on_extended)
         lease.extend(sent_s, self._lease_ms)
         self._start("node-guard", lambda: self._guard(lease))
         self._loop.call_soon_threadsafe(self.led.set)

@@ -21,12 +21,13 @@ from palyra.api.http_server import HttpServer, ServedApp
 from palyra.api.limits import ApiLimits
 from palyra.core import ids
 from palyra.core.errors import ConfigInvalid, PalyraError, Unavailable
+from palyra.serve import restart
 from palyra.serve.cluster.keys import ClusterKeys, read_secret
 from palyra.serve.cluster.membership import Membership
 from palyra.serve.cluster.passing import LinkedApp, PassingApp
 from palyra.serve.cluster.shared_home import SharedHome
 from palyra.serve.config import Loaded
-from palyra.store.lease import Fenced, Lease
+from palyra.store.lease import Lease
 from palyra.store.nodes import NodeIdentity, NodeStore, place_of
 from palyra.store.sqlite_schema import MIGRATIONS
 from palyra.system.private_files import write_private
@@ -65,7 +66,9 @@ class ClusterNode:
             place_of(loaded.home),
             MIGRATIONS[-1].number,
         )
-        self.member = Membership(NodeStore(address), me, lease_ms=given.lease_ms)
+        self.member = Membership(
+            NodeStore(address), me, restart.tell_lease, lease_ms=given.lease_ms
+        )
         self.member.on_lost.connect(ends)
         self._tasks: list[asyncio.Task[None]] = []
         self._link: HttpServer | None = None
@@ -198,8 +201,6 @@ class ClusterNode:
         address = self._given.address or _called(host, bound.getsockname()[1])
         self.member.open_to_nodes(address)
         self._tasks.append(asyncio.create_task(self._keep_pushing(lease)))
-        # A process that was stopped looks at the time before it does anything else.
-        signal.signal(signal.SIGCONT, lambda *_: _look(lease))
 
     async def _keep_pushing(self, lease: Lease) -> None:
         while True:
@@ -233,7 +234,6 @@ class ClusterNode:
         """End as a node; if it led, another one may at once."""
         if self.member.lease is not None:
             await self._push(self.member.lease)
-        signal.signal(signal.SIGCONT, signal.SIG_DFL)
         await self.member.leave(gone=not self.drained)
         self._files_store.close()
 
@@ -248,11 +248,6 @@ def node_of(
     """Return this daemon as a node, or raise ConfigInvalid."""
     keys = ClusterKeys(read_secret(loaded.config.cluster.secret, env))
     return ClusterNode(loaded, address, keys, policies, ends)
-
-
-def _look(lease: Lease) -> None:
-    with suppress(Fenced):
-        lease.check()
 
 
 def _node_id(home: Path) -> str:

@@ -4,7 +4,6 @@ until this node leads or is told to end.
 
 import asyncio
 import logging
-import os
 import socket
 import ssl
 import sys
@@ -46,15 +45,14 @@ async def until_it_leads(
             " in PostgreSQL; set journal.store as well",
             key="cluster.secret",
         )
-    restart.reap_children()
     port = listener.getsockname()[1]
+    restart.tell_port(port)
     policies = foundation.folders(loaded.home, loaded.config)
 
     def ends(why: str) -> None:
         """Nothing that was under way may go on: not a thread, not a tool, not a stream."""
-        restart.end_children()
         sys.stderr.write(f"this node leads no more: {why}\n")
-        restart.start_again(port)
+        restart.end_to_begin_anew()
 
     address = foundation.server_address(loaded.config, env)
     foundation.refuse_two_journals(loaded.home, loaded.config)
@@ -70,7 +68,7 @@ async def until_it_leads(
 
             def ready() -> None:
                 running = process_files.DaemonFile(
-                    os.getpid(),
+                    restart.service_pid(),
                     url,
                     Clock().now_ms(),
                     palyra.__version__,
