@@ -79,7 +79,7 @@ class LeaseView(NamedTuple):
     abstains: bool
 
 
-class Renewal(NamedTuple):
+class LeaseRenewal(NamedTuple):
     """What became of a leader's renewal. `granted_ms`: None if another node leads."""
 
     granted_ms: int | None
@@ -244,10 +244,10 @@ class NodeStore:
 
     def renew(
         self, me: NodeIdentity, epoch: int, address: str, state: str, lease_ms: int
-    ) -> Renewal:
+    ) -> LeaseRenewal:
         """Say that this node still leads."""
 
-        def work(raw: psycopg.Connection[Any]) -> Renewal:
+        def work(raw: psycopg.Connection[Any]) -> LeaseRenewal:
             rows = raw.execute(
                 f"WITH t AS (SELECT {_NOW} AS now),"
                 " others AS (SELECT EXISTS (SELECT 1 FROM cluster_nodes, t WHERE id <> %(me)s"
@@ -269,9 +269,9 @@ class NodeStore:
                 },
             ).fetchall()
             granted, wish = rows[0]
-            return Renewal(None if granted is None else int(granted), str(wish))
+            return LeaseRenewal(None if granted is None else int(granted), str(wish))
 
-        renewal: Renewal = self._ask(work)
+        renewal: LeaseRenewal = self._ask(work)
         return renewal
 
     def release(self, me: NodeIdentity, epoch: int, *, gone: bool) -> None:

@@ -22,7 +22,7 @@ from psycopg.types.numeric import Int8, Int8BinaryDumper, NumericBinaryLoader
 from palyra.core.errors import ConfigInvalid, InvalidInput, PalyraError, Unavailable, full
 from palyra.store import postgres_schema
 from palyra.store.dialect import Connection, Row
-from palyra.store.lease import Fenced, Lease
+from palyra.store.lease import Fenced, LeaderLease
 from palyra.store.write_buffer import AppendTarget, StoreSilence
 
 log = logging.getLogger("palyra.journal")
@@ -273,7 +273,7 @@ class PostgresConnection:
         self.raw.close()
 
 
-def _if_it_leads(lease: Lease | None) -> bytes:
+def _if_it_leads(lease: LeaderLease | None) -> bytes:
     """Return what makes the first statement of a transaction find nothing once another node leads.
     Renewing the lease does not wait for the lock, taking it does.
     """
@@ -321,7 +321,9 @@ class Postgres:
 
     silence = StoreSilence("the PostgreSQL server", "check the server, and the network to it")
 
-    def __init__(self, address: str, *, receives: bool = False, lease: Lease | None = None) -> None:
+    def __init__(
+        self, address: str, *, receives: bool = False, lease: LeaderLease | None = None
+    ) -> None:
         """`receives`: a journal is being copied into it. `lease`: of the node that leads; None: of
         a daemon that is the only one.
         """
