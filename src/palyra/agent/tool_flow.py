@@ -359,7 +359,6 @@ class ToolFlow:
             label=self._label(tool, result),
             attestation=attestation,
         )
-
         traced = await self._judging.files.trace(run, call, tool.spec, finished, result)
         decide = await decision.take() if decision is not None else None
 

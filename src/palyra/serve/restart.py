@@ -11,7 +11,8 @@ from typing import NoReturn
 from palyra.serve.cluster import supervisor
 
 # Nothing that this process starts is supervised with it.
-_PIPE = int(os.environ.pop(supervisor.PIPE, "-1"))
+_SUPERVISED = os.environ.pop(supervisor.PIPE, "")
+_PIPE = int(_SUPERVISED.partition(" ")[0] or "-1")
 
 
 def start_again(port: int) -> NoReturn:
@@ -23,12 +24,17 @@ def start_again(port: int) -> NoReturn:
     """
     command = [sys.executable, *sys.orig_argv[1:], "--port", str(port)]
     if supervised():
-        os.environ[supervisor.PIPE] = str(_PIPE)
+        os.environ[supervisor.PIPE] = _SUPERVISED
     os.execv(sys.executable, command)
 
 
 def supervised() -> bool:
     return _PIPE >= 0
+
+
+def began_anew() -> bool:
+    """Say if the supervisor has started this process in the place of another one."""
+    return " " in _SUPERVISED
 
 
 def become_supervised() -> NoReturn:

@@ -24,7 +24,7 @@ def now_s() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-class Lease:
+class LeaderLease:
     """One epoch of leading. `on_lost` is told once that it is over, on whichever thread finds out;
     a daemon in a process of its own does not come back from it.
     """

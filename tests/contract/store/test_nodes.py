@@ -12,7 +12,7 @@ import pytest
 from palyra.core.errors import ConfigInvalid, Unavailable
 from palyra.store import tape
 from palyra.store.database import Database, Tx
-from palyra.store.lease import Fenced, Lease, now_s
+from palyra.store.lease import Fenced, LeaderLease, now_s
 from palyra.store.nodes import LeaseView, NodeIdentity, NodeStore, SharedFile, may_lead
 from palyra.store.postgres import Postgres
 from palyra.store.verify import verify
@@ -44,9 +44,9 @@ def _lead(store: NodeStore, me: NodeIdentity, lease_ms: int = 60_000) -> int:
     return epoch
 
 
-def _opened(address: str, epoch: int) -> tuple[Database, Lease, list[str]]:
+def _opened(address: str, epoch: int) -> tuple[Database, LeaderLease, list[str]]:
     lost: list[str] = []
-    lease = Lease(epoch, lost.append)
+    lease = LeaderLease(epoch, lost.append)
     lease.extend(now_s(), 600_000)
     db = Database(Postgres(address, lease=lease), FakeClock())
     db.open()
@@ -230,16 +230,16 @@ def test_files_are_kept_by_the_leader_alone(address: str) -> None:
 
 def test_a_lease_that_ran_out_by_this_clock_is_lost_once() -> None:
     lost: list[str] = []
-    lease = Lease(1, lost.append)
+    lease = LeaderLease(1, lost.append)
     lease.extend(now_s(), 60_000)
     lease.check()
-    late = Lease(1, lost.append)
+    late = LeaderLease(1, lost.append)
     late.extend(now_s() - 10, 5_000)
     for _ in range(2):
         with pytest.raises(Fenced, match="ran out before it could be renewed"):
             late.check()
     assert len(lost) == 1
-    ended = Lease(1, lost.append)
+    ended = LeaderLease(1, lost.append)
     ended.end()
     ended.check()
     assert len(lost) == 1

@@ -10,10 +10,10 @@ import logging
 import threading
 from collections.abc import Callable
 
-from palyra.core.errors import PalyraError
+from palyra.core.errors import PalyraError, Unavailable
 from palyra.core.signals import Signal
 from palyra.store import nodes
-from palyra.store.lease import Fenced, Lease, now_s
+from palyra.store.lease import Fenced, LeaderLease, now_s
 from palyra.store.nodes import LeaseView, NodeIdentity, NodeStore
 
 log = logging.getLogger("palyra.cluster")
@@ -42,11 +42,12 @@ class Membership:
         self._lease_ms = lease_ms
         self.view: LeaseView | None = None
         self.problem = ""
-        self.lease: Lease | None = None
+        self.lease: LeaderLease | None = None
         # Where the other nodes reach this one; empty before it is open.
         self.address = ""
         self._candidate = False
-        self._draining = False
+        self._draining = self._joined = False
+        self._proof = b""
         self._changed_s = now_s()
         self._loop = asyncio.get_running_loop()
         self._ended = threading.Event()
@@ -59,9 +60,18 @@ class Membership:
         # Told on a thread, once, and before anything else is done.
         self.on_lost = Signal[[str]]("a lost lease")
 
-    async def join(self, proof: bytes) -> None:
-        """Be one of the nodes, or raise ConfigInvalid."""
-        await asyncio.to_thread(self._store.join, self.me, proof)
+    async def join(self, proof: bytes, *, patient: bool) -> None:
+        """Be one of the nodes, or raise ConfigInvalid. `patient`: as soon as the journal's server
+        answers.
+        """
+        self._proof = proof
+        try:
+            await asyncio.to_thread(self._store.join, self.me, proof)
+            self._joined = True
+        except Unavailable as error:
+            if not patient:
+                raise
+            self.problem = error.message
         self._start("node-lease", self._beat_forever)
 
     def be_candidate(self) -> None:
@@ -121,6 +131,9 @@ class Membership:
             self._soon.clear()
 
     def _beat(self) -> None:
+        if not self._joined:
+            self._store.join(self.me, self._proof)
+            self._joined = True
         if self.lease is None:
             self._look()
         else:
@@ -148,12 +161,12 @@ class Membership:
         if epoch is None:
             return
         log.info("this node leads, epoch %d", epoch)
-        self.lease = lease = Lease(epoch, self.on_lost.send, self._on_extended)
+        self.lease = lease = LeaderLease(epoch, self.on_lost.send, self._on_extended)
         lease.extend(sent_s, self._lease_ms)
         self._start("node-guard", lambda: self._guard(lease))
         self._loop.call_soon_threadsafe(self.led.set)
 
-    def _renew(self, lease: Lease) -> None:
+    def _renew(self, lease: LeaderLease) -> None:
         sent_s = now_s()
         state = "draining" if self._draining else "leading"
         renewal = self._store.renew(self.me, lease.epoch, self.address, state, self._lease_ms)
@@ -164,7 +177,7 @@ class Membership:
         if renewal.wish == "drain" and not self._draining:
             self._tell(self.on_drain)
 
-    def _guard(self, lease: Lease) -> None:
+    def _guard(self, lease: LeaderLease) -> None:
         """Stop leading when the lease runs out by our own clock."""
         while not self._ended.wait(min(_LOOK_S, max(0.01, lease.left_s))):
             try:

@@ -27,7 +27,7 @@ from palyra.serve.cluster.membership import Membership
 from palyra.serve.cluster.passing import LinkedApp, PassingApp
 from palyra.serve.cluster.shared_home import SharedHome
 from palyra.serve.config import Loaded
-from palyra.store.lease import Lease
+from palyra.store.lease import LeaderLease
 from palyra.store.nodes import NodeIdentity, NodeStore, place_of
 from palyra.store.sqlite_schema import MIGRATIONS
 from palyra.system.private_files import write_private
@@ -79,12 +79,12 @@ class ClusterNode:
         return self.member.me.name
 
     @property
-    def lease(self) -> Lease:
+    def lease(self) -> LeaderLease:
         assert self.member.lease is not None, "the node does not lead"
         return self.member.lease
 
     async def join(self) -> None:
-        await self.member.join(self._keys.proof)
+        await self.member.join(self._keys.proof, patient=restart.began_anew())
         self.member.be_candidate()
         # The first of all leads at once, and nobody sees it stand by.
         with suppress(TimeoutError):
@@ -202,12 +202,12 @@ class ClusterNode:
         self.member.open_to_nodes(address)
         self._tasks.append(asyncio.create_task(self._keep_pushing(lease)))
 
-    async def _keep_pushing(self, lease: Lease) -> None:
+    async def _keep_pushing(self, lease: LeaderLease) -> None:
         while True:
             await asyncio.sleep(_PUSH_S)
             await self._push(lease)
 
-    async def _push(self, lease: Lease) -> None:
+    async def _push(self, lease: LeaderLease) -> None:
         try:
             await asyncio.to_thread(self._shared.push, lease.epoch)
         except (PalyraError, OSError) as error:

@@ -17,6 +17,7 @@ import sys
 import time
 
 # The daemon tells by this pipe until when its lease lasts, and the port that it is to have again.
+# Behind its number: whether it is not the first.
 PIPE = "_PALYRA_SUPERVISED"
 MESSAGE = struct.Struct("=cd")
 UNTIL, PORT = b"L", b"P"
@@ -28,7 +29,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def main() -> int:
-    command, port = sys.argv[1:], 0
+    command, port, again = sys.argv[1:], 0, False
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     ended: list[int] = []
     wakes, wake = os.pipe()
@@ -39,17 +40,18 @@ def main() -> int:
         signal.signal(number, lambda given, _: ended.append(given))
     while True:
         given = [*command, *(["--port", str(port)] if port else [])]
-        heard, pid = _started(given)
+        heard, pid = _started(given, again)
         status, port, killed = _watched(pid, heard, wakes, ended, port)
         os.close(heard)
         _kill_below()
         if ended or not (killed or status == AGAIN):
             return status
+        again = True
         # What ends at once would otherwise be started as often as the machine can.
         time.sleep(0 if killed or port else _PAUSE_S)
 
 
-def _started(command: list[str]) -> tuple[int, int]:
+def _started(command: list[str], again: bool) -> tuple[int, int]:
     heard, told = os.pipe()
     os.set_inheritable(told, True)
     above = os.getpid()
@@ -65,7 +67,8 @@ def _started(command: list[str]) -> tuple[int, int]:
             signal.signal(number, signal.SIG_DFL)
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if os.getppid() == above:
-            os.execve(command[0], command, {**os.environ, PIPE: str(told)})
+            told_it = f"{told} again" if again else str(told)
+            os.execve(command[0], command, {**os.environ, PIPE: told_it})
     finally:
         os._exit(127)
 

@@ -86,7 +86,7 @@ from palyra.serve.wiring.live_models import LiveModels
 from palyra.serve.wiring.upgrade import NEWEST, copy_before_migration
 from palyra.store import tape
 from palyra.store.database import Database
-from palyra.store.lease import Lease
+from palyra.store.lease import LeaderLease
 from palyra.store.sqlite_files import remove_partial
 from palyra.store.upkeep import Upkeep
 from palyra.system.clock import Clock
@@ -174,7 +174,7 @@ async def start(
     providers: Mapping[str, ModelProvider] | None = None,
     resolver: Resolver | None = None,
     features: Sequence[Feature] = FEATURES,
-    lease: Lease | None = None,
+    lease: LeaderLease | None = None,
 ) -> Daemon:
     """Build the daemon, open its journal and go on with what was unfinished. `lease`: of a node
     that leads.

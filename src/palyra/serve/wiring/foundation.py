@@ -14,7 +14,7 @@ from palyra.store import rights
 from palyra.store.active_time import Measured
 from palyra.store.database import Database
 from palyra.store.dialect import Dialect
-from palyra.store.lease import Lease
+from palyra.store.lease import LeaderLease
 from palyra.store.row_seals import RowSeals
 from palyra.store.sqlite import Sqlite, sync_folder
 from palyra.store.upkeep import FileUpkeep, Upkeep
@@ -60,7 +60,7 @@ class JournalPlace(NamedTuple):
 
 
 def journal_place(
-    home: Path, given: Config, env: Mapping[str, str], lease: Lease | None = None
+    home: Path, given: Config, env: Mapping[str, str], lease: LeaderLease | None = None
 ) -> JournalPlace:
     """Return where a home's journal lies. `lease`: of a node that leads those that share it."""
     path, store = home / "journal.db", given.journal.store
