@@ -219,7 +219,13 @@ class Database:
         """Raise Fenced if this daemon may not begin an effect any more: another node leads, or
         may.
         """
-        self._dialect.check_lease()
+        if self._dialect.lease is not None:
+            self._dialect.lease.check()
+
+    @property
+    def is_shared(self) -> bool:
+        """Return whether other nodes have this journal too, and take over what is in it alone."""
+        return self._dialect.lease is not None
 
     @property
     def trouble(self) -> BaseException | None:

@@ -374,7 +374,8 @@ class Postgres:
         """Return a connection that writes, as soon as there can be one again."""
         pause_s = _FIRST_PAUSE_S
         while True:
-            self.check_lease()
+            if self.lease is not None:
+                self.lease.check()
             try:
                 raw = self._connect(writes=True)
                 self._take_lock(raw)
@@ -423,10 +424,6 @@ class Postgres:
 
     def translate(self, error: BaseException) -> PalyraError | None:
         return translated(error, self.address)
-
-    def check_lease(self) -> None:
-        if self.lease is not None:
-            self.lease.check()
 
 
 def translated(error: BaseException, address: str) -> PalyraError | None:

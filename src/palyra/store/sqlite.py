@@ -15,6 +15,7 @@ from palyra.core import errors
 from palyra.core.errors import PalyraError, Unavailable
 from palyra.store import migrations
 from palyra.store.dialect import Connection, Row
+from palyra.store.lease import LeaderLease
 from palyra.store.sqlite_schema import MIGRATIONS
 from palyra.store.write_buffer import AppendTarget, StoreSilence
 
@@ -187,6 +188,9 @@ class Sqlite:
 
     silence = StoreSilence("the disk", "check it with dmesg and df")
 
+    # Nobody else writes a file that a daemon has open.
+    lease: LeaderLease | None = None
+
     def __init__(self, path: Path, *, vfs: str | None = None) -> None:
         self.path = path
         self._vfs = vfs
@@ -226,9 +230,6 @@ class Sqlite:
         raw.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         raw.execute("PRAGMA trusted_schema=OFF; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY")
         return raw
-
-    def check_lease(self) -> None:
-        """Nobody else writes a file that a daemon has open."""
 
     def stop_waiting(self) -> None:
         """Nothing here waits for a file to come back."""

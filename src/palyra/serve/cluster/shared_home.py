@@ -1,6 +1,5 @@
-"""Files that every node of a journal needs beside it: keys, policies, skills, settings, sealed
-segments. The leader keeps what it changes in the journal's database; the others have it before they
-lead.
+"""Files that every node of a journal needs beside it: keys, policies, skills, settings. The leader
+keeps what it changes in the journal's database; the others have it before they lead.
 
 Settings that say where this node is, and how it reaches the others, stay its own.
 """
@@ -18,7 +17,6 @@ from palyra.core.errors import ConfigInvalid
 from palyra.features.backups import home_copy
 from palyra.serve import config
 from palyra.serve.cluster.keys import ClusterKeys
-from palyra.store import segments
 from palyra.store.nodes import NodeStore, SharedFile
 from palyra.system.private_files import make_private, write_private
 
@@ -29,7 +27,6 @@ _JOINED = "node.joined"
 REPLACED = "replaced"
 _LARGEST = 512 << 20
 _POLICIES = home_copy.OUTSIDE + "/"
-_SEGMENTS = "segments/"
 # What says where one node is.
 _OWN_SETTINGS = (
     ("cluster",),
@@ -114,8 +111,8 @@ class SharedHome:
                 self._move_aside(name, path)
             self._put(name, found, self._keys.open(name, found.body))
         for name, path in here.items():
-            if name == config.FILE or name.startswith(_SEGMENTS):
-                continue  # Entries may be nowhere but in a segment.
+            if name == config.FILE:
+                continue
             different = True
             if joined:
                 path.unlink(missing_ok=True)
@@ -132,15 +129,8 @@ class SharedHome:
         for name, path in home_copy.files_of(self._home, self._policies):
             if name != home_copy.VERSION:
                 yield name, path
-        folder = segments.folder_of(self._home / home_copy.JOURNAL)
-        for path in sorted(folder.glob("*")) if folder.is_dir() else ():
-            if path.is_file() and not path.name.startswith("."):
-                yield _SEGMENTS + path.name, path
 
     def _place(self, name: str) -> Path:
-        if name.startswith(_SEGMENTS):
-            folder = segments.folder_of(self._home / home_copy.JOURNAL)
-            return folder / name.removeprefix(_SEGMENTS)
         if name.startswith(_POLICIES):
             return self._policies / name.removeprefix(_POLICIES)
         return self._home / name
