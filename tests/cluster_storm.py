@@ -27,8 +27,9 @@ from tests.journals import new_id
 from tests.nodes import LEASE_MS, Nodes, until
 from tests.postgres_server import server
 
-Harm = Literal["kill", "stop", "cut", "drain"]
-HARMS: tuple[Harm, ...] = ("kill", "stop", "cut", "drain")
+# `stop`: the daemon alone is stopped; `freeze`: with its supervisor, as by the pause of a machine.
+Harm = Literal["kill", "stop", "freeze", "cut", "drain"]
+HARMS: tuple[Harm, ...] = ("kill", "stop", "freeze", "cut", "drain")
 _LONGEST_S = 180.0
 _LEDGER = "lines.txt"
 
@@ -98,26 +99,32 @@ class Storm:
         self.progress[harm].append(time.monotonic() - began)
         if stopped:
             time.sleep(self.chance.uniform(0.0, 0.5))
-            _signal(stopped, signal.SIGCONT)
+        for each in stopped:
+            _signal(each, signal.SIGCONT)
         self.wires[leader].before = lambda data: False
         if harm == "kill":
             self._start(leader, daemon.port)
         until(lambda: _ready(self.nodes.up[leader]), f"{leader} did not come back ({harm})")
 
-    def _harm(self, harm: Harm, leader: str, daemon: DaemonProcess) -> int:
+    def _harm(self, harm: Harm, leader: str, daemon: DaemonProcess) -> list[int]:
+        """Return the processes that were stopped, the daemon's first."""
         match harm:
             case "kill":
                 daemon.kill()
-            case "stop":
-                stopped = daemon_below(daemon.pid)
-                _signal(stopped, signal.SIGSTOP)
+            case "stop" | "freeze":
+                stopped = [daemon_below(daemon.pid)]
+                if harm == "freeze":
+                    # First, so that it cannot kill the one below.
+                    stopped.append(daemon.pid)
+                for each in reversed(stopped):
+                    _signal(each, signal.SIGSTOP)
                 return stopped
             case "cut":
                 self.wires[leader].before = lambda data: True
                 self.wires[leader].cut()
             case _:
                 daemon.request("POST", "/v1/nodes/drain", {})
-        return 0
+        return []
 
     def end(self) -> None:
         """Everybody has finished what they were saying, and every run has ended."""
