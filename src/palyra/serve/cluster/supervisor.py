@@ -8,7 +8,6 @@ imports nothing of ours, because it runs without site packages and is to stay sm
 """
 
 import contextlib
-import ctypes
 import os
 import select
 import signal
@@ -25,12 +24,11 @@ UNTIL, PORT = b"L", b"P"
 AGAIN = 75
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _PAUSE_S = 1.0
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 def main() -> int:
     command, port, again = sys.argv[1:], 0, False
-    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    _control_process(_PR_SET_CHILD_SUBREAPER, 1)
     ended: list[int] = []
     wakes, wake = os.pipe()
     os.set_blocking(wake, False)
@@ -51,6 +49,13 @@ def main() -> int:
         time.sleep(0 if killed or port else _PAUSE_S)
 
 
+def _control_process(what: int, value: int) -> None:
+    # Late: the daemon imports this module for what both sides know.
+    import ctypes
+
+    ctypes.CDLL(None, use_errno=True).prctl(what, value, 0, 0, 0)
+
+
 def _started(command: list[str], again: bool) -> tuple[int, int]:
     heard, told = os.pipe()
     os.set_inheritable(told, True)
@@ -65,7 +70,7 @@ def _started(command: list[str], again: bool) -> tuple[int, int]:
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
-        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        _control_process(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() == above:
             told_it = f"{told} again" if again else str(told)
             os.execve(command[0], command, {**os.environ, PIPE: told_it})
@@ -88,7 +93,7 @@ def _watched(
         if left is not None and left <= 0:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
-            sys.stderr.write("the lease of this node ran out: it begins anew\n")
+            sys.stderr.write("the lease of this node ran out: it restarts\n")
             return AGAIN, port, True
         ready, _, _ = select.select([wakes, *([heard] if listening else [])], [], [], left)
         if wakes in ready:
