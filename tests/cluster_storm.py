@@ -123,7 +123,7 @@ class Storm:
                 self.wires[leader].before = lambda data: True
                 self.wires[leader].cut()
             case _:
-                daemon.request("POST", "/v1/nodes/drain", {})
+                daemon.post("/v1/nodes/drain")
         return []
 
     def end(self) -> None:

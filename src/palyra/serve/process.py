@@ -92,8 +92,7 @@ def serve(
         with process_files.locked(home, patience_s=_ENDING_S, say=say or _to_stderr):
             finish_switch(home)
     loaded = config.load(home, environment)
-    if loaded.config.cluster.secret and not restart.supervised():
-        restart.become_supervised()
+    restart.supervise(loaded)
     server = loaded.config.server
     config.make_private(home)
     _open_more_files()

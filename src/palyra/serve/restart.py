@@ -4,11 +4,15 @@ another one. Nothing of what was under way goes on.
 
 import os
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
+from palyra.core.errors import PalyraError
+from palyra.serve import config
 from palyra.serve.cluster import supervisor
+from palyra.serve.config import Loaded
 
 # Nothing that this process starts is supervised with it.
 _SUPERVISED = os.environ.pop(supervisor.PIPE, "")
@@ -37,11 +41,23 @@ def began_anew() -> bool:
     return " " in _SUPERVISED
 
 
-def become_supervised() -> NoReturn:
-    """Become the supervisor of the same command: the process that started us keeps its child."""
+def supervise(loaded: Loaded) -> None:
+    """Become the supervisor of the same command, if this is a node without one. Who started us
+    keeps the same child.
+    """
+    if not loaded.config.cluster.secret or supervised():
+        return
     script = str(Path(supervisor.__file__))
     command = [sys.executable, "-I", "-S", script, sys.executable, *sys.orig_argv[1:]]
     os.execv(sys.executable, command)
+
+
+def supervise_early(home: Path, env: Mapping[str, str]) -> None:
+    """The same before anything heavy is imported, which would be imported twice. Settings that are
+    wrong are told later.
+    """
+    with suppress(PalyraError):
+        supervise(config.load(home, env))
 
 
 def tell_lease(until_s: float) -> None:

@@ -137,23 +137,7 @@ def test_a_drained_leader_hands_over_at_once_and_stands_by(nodes: Nodes) -> None
     nodes.together()
     session, _ = second.run("hi")
     pid = first.pid
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "palyra.cli.main",
-            "--home",
-            str(second.home),
-            "node",
-            "drain",
-            "--json",
-        ],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    done = _palyra(second, "node", "drain", "--json")
     assert json.loads(done.stdout)["name"] == "first"
     began = time.monotonic()
     assert nodes.led_by("second") == "second"
@@ -165,9 +149,25 @@ def test_a_drained_leader_hands_over_at_once_and_stands_by(nodes: Nodes) -> None
     assert entries[-1]["kind"] == "run.completed"
     states = {each["name"]: each["state"] for each in second.get("/v1/nodes")["nodes"]}
     assert states == {"second": "leading", "first": "draining"}
-    # Nobody else can take over from the only one that leads now but the one that has just drained.
-    refused = second.request("POST", "/v1/nodes/drain", {})
-    assert (refused.status, refused.code) == (409, "conflict")
+    # It leaves the lease to others, and takes it when there is nobody else.
+    assert second.request("POST", "/v1/nodes/drain", {"node": "first"}).code == "conflict"
+    second.post("/v1/nodes/drain", {"node": "second"})
+    assert nodes.led_by("first") == "first"
+    until(lambda: _ready(second), "it did not come back")
+    assert json.loads(_palyra(second, "stop", "--daemon", "--json").stdout)["ended"] == second.pid
+    assert second.process.wait(30) == 0
+
+
+def _palyra(node: DaemonProcess, *words: str) -> "subprocess.CompletedProcess[str]":
+    done = subprocess.run(
+        [sys.executable, "-m", "palyra.cli.main", "--home", str(node.home), *words],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done
 
 
 def _ready(node: DaemonProcess) -> bool:
@@ -178,7 +178,9 @@ def _ready(node: DaemonProcess) -> bool:
 
 
 def test_a_node_with_another_secret_is_refused(nodes: Nodes) -> None:
-    nodes.start("first")
+    first = nodes.start("first")
+    alone = first.request("POST", "/v1/nodes/drain", {})
+    assert (alone.status, alone.code) == (409, "conflict")
     with pytest.raises(AssertionError, match="is not the secret of the nodes of this journal"):
         nodes.start("second", env={"NODES_SECRET": "another secret of more than 32 characters"})
     with pytest.raises(AssertionError, match="fewer than 32 characters"):

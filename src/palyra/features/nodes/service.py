@@ -22,10 +22,10 @@ class Nodes:
         def step(tx: Tx) -> NodeInfo:
             found = rows.nodes(tx)
             chosen = _chosen(found, name)
-            others = [each for each in found if each.state == "standing by"]
-            if not others:
+            others = [each for each in found if each.node_id != chosen.node_id]
+            if all(each.state == "gone" for each in others):
                 raise Conflict(
-                    "no other node stands by: start one, or stop this one with"
+                    "no other node is there to take over: start one, or stop this one with"
                     " `palyra stop --daemon`"
                 )
             rows.wish_to_drain(tx, chosen.node_id)
