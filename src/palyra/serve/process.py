@@ -207,7 +207,7 @@ async def _serve(
         about = asgi.services.get(DaemonInfo)
         daemon.wiring.reloads.append(lambda fresh: live.use(fresh.get(ListenerSettings)))
         if node is not None:
-            await node.lead(asgi, limits)
+            await node.lead(asgi, limits, daemon.get(Database))
             stack.push_async_callback(node.close_link)
             node.member.on_drain.connect(partial(node.drain, server.stop))
         started_ms = daemon.get(Clock).now_ms()

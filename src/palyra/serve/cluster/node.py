@@ -8,7 +8,7 @@ import os
 import signal
 import socket
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -20,13 +20,14 @@ from palyra.api.guard import HostCheck
 from palyra.api.http_server import HttpServer, ServedApp
 from palyra.api.limits import ApiLimits
 from palyra.core import ids
-from palyra.core.errors import ConfigInvalid, PalyraError, Unavailable
+from palyra.core.errors import ConfigInvalid, Unavailable
 from palyra.serve import restart
 from palyra.serve.cluster.keys import ClusterKeys, read_secret
 from palyra.serve.cluster.membership import Membership
 from palyra.serve.cluster.passing import LinkedApp, PassingApp
 from palyra.serve.cluster.shared_home import SharedHome
 from palyra.serve.config import Loaded
+from palyra.store.database import Appended, Database
 from palyra.store.lease import LeaderLease
 from palyra.store.nodes import NodeIdentity, NodeStore, place_of
 from palyra.store.sqlite_schema import MIGRATIONS
@@ -72,6 +73,7 @@ class ClusterNode:
         self.member.on_lost.connect(ends)
         self._tasks: list[asyncio.Task[None]] = []
         self._link: HttpServer | None = None
+        self._push_soon = asyncio.Event()
         self.drained = False
 
     @property
@@ -165,8 +167,8 @@ class ClusterNode:
         while True:
             try:
                 await self.pull()
-            except PalyraError as error:
-                log.warning("the files of the nodes could not be had: %s", error.message)
+            except Exception as error:  # noqa: BLE001  tried again
+                log.warning("the files of the nodes could not be had: %s", error)
             await asyncio.sleep(_PULL_S)
 
     async def pull(self) -> None:
@@ -175,7 +177,7 @@ class ClusterNode:
         if view is not None and view.shared:
             await asyncio.to_thread(self._shared.pull)
 
-    async def lead(self, app: ServedApp, limits: ApiLimits) -> None:
+    async def lead(self, app: ServedApp, limits: ApiLimits, db: Database) -> None:
         """Open the link for the other nodes, and keep for them what changes in this home."""
         lease = self.lease
         if not await asyncio.to_thread(partial(self._shared.push, lease.epoch, first=True)):
@@ -201,16 +203,25 @@ class ClusterNode:
         address = self._given.address or _called(host, bound.getsockname()[1])
         self.member.open_to_nodes(address)
         self._tasks.append(asyncio.create_task(self._keep_pushing(lease)))
+        db.on_commit.connect(self._changed)
+
+    def _changed(self, appended: Sequence[Appended]) -> None:
+        """Look at once when somebody has changed settings, policies, skills or keys."""
+        if any(entry.kind == "admin.changed" for entry in appended):
+            self._push_soon.set()
 
     async def _keep_pushing(self, lease: LeaderLease) -> None:
         while True:
-            await asyncio.sleep(_PUSH_S)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_PUSH_S):
+                    await self._push_soon.wait()
+            self._push_soon.clear()
             await self._push(lease)
 
     async def _push(self, lease: LeaderLease) -> None:
         try:
             await asyncio.to_thread(self._shared.push, lease.epoch)
-        except (PalyraError, OSError) as error:
+        except Exception as error:  # noqa: BLE001  tried again
             log.warning("changed files could not be kept for the other nodes: %s", error)
 
     def drain(self, stop: Callable[[], None]) -> None:

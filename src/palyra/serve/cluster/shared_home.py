@@ -7,6 +7,7 @@ Settings that say where this node is, and how it reaches the others, stay its ow
 import logging
 import os
 import shutil
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -53,15 +54,21 @@ class SharedHome:
         self._keys = keys
         self._stamps: dict[str, _Stamp] = {}
         self._digests: dict[str, bytes] = {}
+        # Who waits for a thread may be cancelled, and begin the next one beside it.
+        self._one_at_a_time = threading.Lock()
 
     def push(self, epoch: int, *, first: bool = False) -> bool:
         """Keep what has changed since the last time. False: another node leads. `first`: this node
         has begun to lead, and has all there is.
         """
+        with self._one_at_a_time:
+            return self._push(epoch, first=first)
+
+    def _push(self, epoch: int, *, first: bool) -> bool:
         if first:
             self._digests = self._store.digests()
         here = dict(self._files())
-        changed, digests = [], {}
+        changed, digests, stamps = [], {}, {}
         for name, path in here.items():
             try:
                 stamp = _stamp(path)
@@ -73,19 +80,21 @@ class SharedHome:
             if len(body) > _LARGEST:
                 log.error("%s is too large to be shared with the other nodes", path)
                 continue
-            self._stamps[name] = stamp
+            stamps[name] = stamp
             digest = self._keys.digest(name, body)
             if self._digests.get(name) != digest:
                 digests[name] = digest
                 sealed = self._keys.seal(name, body)
                 changed.append(SharedFile(name, digest, stamp[2] & 0o700, sealed))
         removed = [name for name in self._digests if name not in here]
-        if not (changed or removed or first):
-            return True
-        if not self._store.put_files(epoch, changed, removed, whole=first):
+        if (changed or removed or first) and not self._store.put_files(
+            epoch, changed, removed, whole=first
+        ):
             return False
         if first:
             self._join()
+        # Only what is kept needs no second look.
+        self._stamps |= stamps
         self._digests |= digests
         for name in removed:
             del self._digests[name]
@@ -96,6 +105,10 @@ class SharedHome:
         """Have what the leader has; say if anything was different. What a home had before it
         joined is moved aside.
         """
+        with self._one_at_a_time:
+            return self._pull()
+
+    def _pull(self) -> bool:
         wanted, here = self._store.digests(), dict(self._files())
         joined = (self._home / _JOINED).exists()
         different = False
