@@ -28,6 +28,8 @@ def start_again(port: int) -> NoReturn:
     """
     command = [sys.executable, *sys.orig_argv[1:], "--port", str(port)]
     if supervised():
+        # Starting may take longer than a lease lasts, and there is nothing left to be killed for.
+        tell_lease(0.0)
         os.environ[supervisor.PIPE] = _SUPERVISED
     os.execv(sys.executable, command)
 
