@@ -38,11 +38,15 @@ def main() -> None:
         "names", nargs="*", default=NAMES, help=f"which to measure: {', '.join(NAMES)}"
     )
     parser.add_argument("--write", type=Path, help="a Markdown page to write the figures to")
+    parser.add_argument("--rounds", type=int, default=40, help="how often `cluster` harms a leader")
+    parser.add_argument("--lease-ms", type=int, default=5_000, help="the lease in `cluster`")
     arguments = parser.parse_args()
     print(f"{machine()}\n", flush=True)
     tables: list[Table] = []
     for name in arguments.names:
-        for table in importlib.import_module(f"bench.{name}").tables():
+        module = importlib.import_module(f"bench.{name}")
+        given = (arguments.rounds, arguments.lease_ms) if name == "cluster" else ()
+        for table in module.tables(*given):
             print(table.text(), flush=True)
             tables.append(table)
     if arguments.write:

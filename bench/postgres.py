@@ -20,8 +20,11 @@ from palyra.core.events import SessionRuled
 from palyra.store import tape
 from palyra.store.database import Database
 from palyra.store.dialect import Dialect
+from palyra.store.lease import LeaderLease, now_s
+from palyra.store.nodes import LONE_MS, NodeIdentity, NodeStore
 from palyra.store.postgres import Postgres
 from palyra.store.sqlite import Sqlite
+from palyra.store.sqlite_schema import MIGRATIONS
 
 PRODUCERS = 64
 APPENDS = 12_800
@@ -52,9 +55,22 @@ async def _appending(dialect: Dialect) -> tuple[float, float, float]:
     return spent / APPENDS * 1e6, APPENDS / took, alone * 1000
 
 
-def _both(folder: Path, number: int) -> Iterator[tuple[str, Dialect]]:
+def _each(folder: Path, number: int) -> Iterator[tuple[str, Dialect]]:
     yield "SQLite", Sqlite(folder / f"{number}.db")
-    yield "PostgreSQL", Postgres(postgres_server.server().database(folder / str(number)))
+    server = postgres_server.server()
+    yield "PostgreSQL", Postgres(server.database(folder / str(number)))
+    yield "PostgreSQL, leading nodes", _leading(server.database(folder / f"{number} led"))
+
+
+def _leading(address: str) -> Postgres:
+    """The same for the node that leads: every commit compares its epoch."""
+    store, me = NodeStore(address), NodeIdentity("bench", "bench", "", "", MIGRATIONS[-1].number)
+    store.join(me, b"")
+    epoch = store.take(me, store.look(me), LONE_MS)
+    assert epoch is not None
+    lease = LeaderLease(epoch, print)
+    lease.extend(now_s(), 3_600_000)
+    return Postgres(address, lease=lease)
 
 
 def tables() -> Iterator[Table]:
@@ -63,7 +79,7 @@ def tables() -> Iterator[Table]:
         with tempfile.TemporaryDirectory() as made:
             found: dict[str, list[tuple[float, float, float]]] = {}
             for number in range(ROUNDS):
-                for name, dialect in _both(Path(made), number):
+                for name, dialect in _each(Path(made), number):
                     found.setdefault(name, []).append(uvloop.run(_appending(dialect)))
         rows = []
         for name, each in found.items():

@@ -147,6 +147,8 @@ NAMES = {
     "GET /v1/policy/test": "test_policy",
     "GET /v1/policy/suggest": "suggest_policy",
     "GET /v1/policy/shadow": "shadow_policy",
+    "GET /v1/nodes": "list_nodes",
+    "POST /v1/nodes/drain": "drain_node",
     "GET /v1/security/score": "security_score",
     "GET /v1/security/files": "list_labelled_files",
     "POST /v1/security/files/clear": "clear_file_label",

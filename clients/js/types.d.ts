@@ -955,6 +955,10 @@ export interface DraftTest {
   since_ms?: number;
 }
 
+export interface DrainNode {
+  node?: string;
+}
+
 export interface DrainWorker {
   on?: boolean;
 }
@@ -1936,6 +1940,22 @@ export interface NewValue {
   name: string;
   value: string;
   scope?: string;
+}
+
+export interface NodeInfo {
+  node_id: string;
+  name: string;
+  state: "draining" | "gone" | "leading" | "standing by";
+  version: string;
+  address: string;
+  epoch: number;
+  started_ms: number;
+  heartbeat_ms: number;
+  silent_ms: number;
+}
+
+export interface NodeList {
+  nodes: (NodeInfo)[];
 }
 
 export interface NotUndone {

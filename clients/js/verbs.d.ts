@@ -358,6 +358,10 @@ export interface Verbs {
   listLabelledFiles(given?: { after?: string; limit?: number; }): Promise<t.LabelledFiles>;
   /** Take the label of a file or a folder away. */
   clearFileLabel(given: t.ClearLabel): Promise<t.LabelledFiles>;
+  /** Nodes of the journal, the one that leads first. */
+  listNodes(): Promise<t.NodeList>;
+  /** Have the node that leads hand over between two steps. */
+  drainNode(given?: t.DrainNode): Promise<t.NodeInfo>;
   /** The subagents that work or worked for a session, as a tree. */
   listAgents(sessionId: string): Promise<t.Agents>;
   /** Seal sessions that were not used for long, or list them. */

@@ -178,6 +178,8 @@ export const VERBS = {
   securityScore: ["GET", "/v1/security/score"],
   listLabelledFiles: ["GET", "/v1/security/files"],
   clearFileLabel: ["POST", "/v1/security/files/clear"],
+  listNodes: ["GET", "/v1/nodes"],
+  drainNode: ["POST", "/v1/nodes/drain"],
   listAgents: ["GET", "/v1/sessions/{session_id}/agents"],
   archiveOldSessions: ["POST", "/v1/journal/archive"],
   cleanJournal: ["POST", "/v1/journal/clean"],

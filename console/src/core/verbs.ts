@@ -355,6 +355,10 @@ export const securityScore = (given?: { since_ms?: number; }) => ask<t.SecurityS
 export const listLabelledFiles = (given?: { after?: string; limit?: number; }) => ask<t.LabelledFiles>("GET", `/v1/security/files`, given);
 /** Take the label of a file or a folder away. */
 export const clearFileLabel = (given: t.ClearLabel) => ask<t.LabelledFiles>("POST", `/v1/security/files/clear`, given);
+/** Nodes of the journal, the one that leads first. */
+export const listNodes = () => ask<t.NodeList>("GET", `/v1/nodes`);
+/** Have the node that leads hand over between two steps. */
+export const drainNode = (given?: t.DrainNode) => ask<t.NodeInfo>("POST", `/v1/nodes/drain`, given);
 /** The subagents that work or worked for a session, as a tree. */
 export const listAgents = (sessionId: string) => ask<t.Agents>("GET", `/v1/sessions/${part(sessionId)}/agents`);
 /** Seal sessions that were not used for long, or list them. */

@@ -302,6 +302,7 @@ class ToolFlow:
         self, tool: TypedTool, arguments: Arguments, context: CallContext, *, resume: bool
     ) -> ToolResult | None:
         limit = tool.spec.limits.time_ms / 1000
+        self._db.check_lease()
         try:
             async with asyncio.timeout(limit):
                 if resume and isinstance(tool, RemoteTool):
@@ -358,7 +359,6 @@ class ToolFlow:
             label=self._label(tool, result),
             attestation=attestation,
         )
-
         traced = await self._judging.files.trace(run, call, tool.spec, finished, result)
         decide = await decision.take() if decision is not None else None
 

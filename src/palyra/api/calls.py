@@ -37,6 +37,9 @@ Count = Annotated[int, Meta(ge=0, le=(1 << 53) - 1)]
 Limit = Annotated[int, Meta(ge=1, le=500)]
 Ulid = Annotated[str, Meta(pattern=ULID_PATTERN)]
 
+# In the scope of a request that another node of the same journal passes on.
+FROM_NODE = "palyra.from_node"
+
 ANYBODY = Token("", "anybody", "", "worker", 0)
 
 

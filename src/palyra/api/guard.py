@@ -31,32 +31,21 @@ _SINGLE = (
 )
 
 
-class Guard:
-    def __init__(
-        self,
-        access: Access,
-        rates: Rates,
-        exposure: Exposure,
-        ports: Sequence[int],
-    ) -> None:
-        self._access = access
-        self._rates = rates
+class HostCheck:
+    """Names that this daemon is called by."""
+
+    def __init__(self, exposure: Exposure, ports: Sequence[int]) -> None:
         self.answer_to(exposure, ports)
 
     def answer_to(self, exposure: Exposure, ports: Sequence[int]) -> None:
-        """Accept the hosts and origins of this daemon, from the next request on."""
+        """Accept the hosts of this daemon, from the next request on."""
         secure = exposure.tls
-        # With TLS every page of ours has it, too.
-        self._schemes = (b"https://",) if secure else (b"http://", b"https://")
         names = names_of(exposure.host, exposure.names)
         hosts = {f"[{name}]" if ":" in name else name for name in names}
         own = {f"{host}:{port}" for host in hosts for port in ports} | (
             hosts if (443 if secure else 80) in ports else set()
         )
         self._hosts = frozenset(each.lower().encode() for each in (*own, *exposure.allowed_hosts))
-        self._origins = frozenset(
-            each.rstrip("/").lower().encode() for each in exposure.allowed_origins
-        )
 
     def check_host(self, raw: Sequence[tuple[bytes, bytes]], headers: dict[bytes, bytes]) -> None:
         """A browser that was tricked into taking us for another server (DNS rebinding) says so in
@@ -73,6 +62,28 @@ class Guard:
                 " add the name to server.allowed_hosts",
                 host=host[:100].decode("latin-1"),
             )
+
+
+class Guard(HostCheck):
+    def __init__(
+        self,
+        access: Access,
+        rates: Rates,
+        exposure: Exposure,
+        ports: Sequence[int],
+    ) -> None:
+        self._access = access
+        self._rates = rates
+        super().__init__(exposure, ports)
+
+    def answer_to(self, exposure: Exposure, ports: Sequence[int]) -> None:
+        """Accept the hosts and origins of this daemon, from the next request on."""
+        super().answer_to(exposure, ports)
+        # With TLS every page of ours has it, too.
+        self._schemes = (b"https://",) if exposure.tls else (b"http://", b"https://")
+        self._origins = frozenset(
+            each.rstrip("/").lower().encode() for each in exposure.allowed_origins
+        )
 
     def check_single(self, raw: Sequence[tuple[bytes, bytes]], headers: dict[bytes, bytes]) -> None:
         """Two programs that read one request must not see two callers: what says who calls is given

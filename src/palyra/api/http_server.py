@@ -19,13 +19,14 @@ import time
 from collections.abc import Callable, Generator, Iterable
 from email.utils import formatdate
 from typing import Any
+from typing import Protocol as Protocol_
 
 from uvicorn.config import Config
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import Server
 
-from palyra.api.app import App
+from palyra.api.calls import Receive, Scope, Send
 from palyra.api.errors import BodyTooSlow, TooManyHeaders, body_of, status_of
 from palyra.api.intake import BUDGET, Feed, Pool, budget_for
 from palyra.api.limits import ApiLimits, Doorstep, TlsListener, Waiting
@@ -301,10 +302,23 @@ _SHAKING_HANDS_FROM_ONE_PLACE = 128
 _SHAKING_HANDS = 256
 
 
+class ServedApp(Protocol_):
+    """Application behind a listener."""
+
+    @property
+    def strangers(self) -> Pool: ...
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+
+    def close(self) -> None:
+        """End every stream; what is being answered is still answered."""
+        ...
+
+
 class HttpServer(Server):
     """Server of an App on a socket until it is told to stop. Signals are not its business."""
 
-    def __init__(self, app: App, limits: ApiLimits) -> None:
+    def __init__(self, app: ServedApp, limits: ApiLimits) -> None:
         super().__init__(_config(app, limits))
         self._app = app
         self._header_s = limits.header_s
@@ -407,7 +421,7 @@ def _drop(connected: Iterable[Any]) -> None:
             each.transport.abort()
 
 
-def _config(app: App, limits: ApiLimits) -> Config:
+def _config(app: ServedApp, limits: ApiLimits) -> Config:
     config = Config(
         app,
         http=type("LimitedProtocol", (Protocol,), _shared(app, limits)),
@@ -428,7 +442,7 @@ def _config(app: App, limits: ApiLimits) -> Config:
     return config
 
 
-def _shared(app: App, limits: ApiLimits) -> dict[str, Any]:
+def _shared(app: ServedApp, limits: ApiLimits) -> dict[str, Any]:
     """Return what all connections of a server have in common."""
     budget = budget_for(limits)
     silent = Doorstep(from_one_place=budget.silent_from_one_place, in_all=budget.silent)

@@ -309,6 +309,9 @@ class TlsListener:
         for task in self._tasks:
             task.cancel()
 
+    async def wait_closed(self) -> None:
+        """Nothing to wait for: `close` has closed."""
+
     def _accept(self) -> None:
         for _ in range(_AT_ONCE):
             try:

@@ -19,7 +19,7 @@ GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "System",
         (
             *("status", "doctor", "incidents", "config", "upgrade", "rollback", "migrate"),
-            *("service", "serve"),
+            *("nodes", "node", "service", "serve"),
         ),
     ),
     ("Help", ("help", "completion", "version")),

@@ -82,6 +82,8 @@ _TABLE = {
         "features.security_score.cli:security",
         "How safe and how quiet your last month was.",
     ),
+    "nodes": ("features.nodes.cli:nodes", "Nodes that share the journal, and which leads."),
+    "node": ("features.nodes.cli:node", "Hand over from one node to another."),
     "rules": ("cli.rules:rules", "Rules for one session: list, add, remove."),
     "notes": (
         "features.project_notes.cli:notes",

@@ -89,6 +89,7 @@ if TYPE_CHECKING:
         Purged,
         Searched,
     )
+    from palyra.client.types.nodes import NodeInfo, NodeList
     from palyra.client.types.notes import Note, NoteList
     from palyra.client.types.openai import (
         ChatCompletion,
@@ -2259,6 +2260,16 @@ class AsyncVerbs(AsyncCalling):
         """Take the label of a file or a folder away."""
         return await self.call(
             "POST", "/v1/security/files/clear", {"path": path}, "security:LabelledFiles"
+        )
+
+    async def list_nodes(self) -> NodeList:
+        """Nodes of the journal, the one that leads first."""
+        return await self.call("GET", "/v1/nodes", None, "nodes:NodeList")
+
+    async def drain_node(self, *, node: str = "") -> NodeInfo:
+        """Have the node that leads hand over between two steps."""
+        return await self.call(
+            "POST", "/v1/nodes/drain", sent({"node": node}, {"node": ""}), "nodes:NodeInfo"
         )
 
     async def list_agents(self, session_id: str) -> Agents:

@@ -89,6 +89,7 @@ if TYPE_CHECKING:
         Purged,
         Searched,
     )
+    from palyra.client.types.nodes import NodeInfo, NodeList
     from palyra.client.types.notes import Note, NoteList
     from palyra.client.types.openai import (
         ChatCompletion,
@@ -2225,6 +2226,16 @@ class Verbs(Calling):
         """Take the label of a file or a folder away."""
         return self.call(
             "POST", "/v1/security/files/clear", {"path": path}, "security:LabelledFiles"
+        )
+
+    def list_nodes(self) -> NodeList:
+        """Nodes of the journal, the one that leads first."""
+        return self.call("GET", "/v1/nodes", None, "nodes:NodeList")
+
+    def drain_node(self, *, node: str = "") -> NodeInfo:
+        """Have the node that leads hand over between two steps."""
+        return self.call(
+            "POST", "/v1/nodes/drain", sent({"node": node}, {"node": ""}), "nodes:NodeInfo"
         )
 
     def list_agents(self, session_id: str) -> Agents:

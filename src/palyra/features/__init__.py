@@ -41,6 +41,7 @@ FEATURES: tuple[Feature, ...] = (
     Feature("time_travel"),
     Feature("why"),
     Feature("security_score"),
+    Feature("nodes"),
     Feature("telemetry"),
     Feature("subagents"),
     Feature("retention", needs=("tasks",)),

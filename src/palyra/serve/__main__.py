@@ -7,8 +7,7 @@ import os
 import sys
 
 from palyra.core.errors import PalyraError
-from palyra.serve import config
-from palyra.serve.process import serve
+from palyra.serve import config, restart
 
 
 def main() -> int:
@@ -18,7 +17,12 @@ def main() -> int:
     parser.add_argument("--quic", action="store_true")
     given = parser.parse_args()
     try:
-        serve(config.home_folder(given.home, os.environ), port=given.port, quic=given.quic)
+        home = config.home_folder(given.home, os.environ)
+        restart.supervise_early(home, os.environ)
+        # Late: what comes before needs none of it.
+        from palyra.serve.process import serve
+
+        serve(home, port=given.port, quic=given.quic)
     except PalyraError as error:
         sys.stderr.write(f"error: {error.message}\n")
         return 1

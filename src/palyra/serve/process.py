@@ -46,6 +46,7 @@ from palyra.serve import (
     logs,
     ollama,
     process_files,
+    restart,
 )
 from palyra.serve.config import Loaded
 from palyra.serve.config.sections import ServerSection as ServerSettings
@@ -91,6 +92,7 @@ def serve(
         with process_files.locked(home, patience_s=_ENDING_S, say=say or _to_stderr):
             finish_switch(home)
     loaded = config.load(home, environment)
+    restart.supervise(loaded)
     server = loaded.config.server
     config.make_private(home)
     _open_more_files()
@@ -109,9 +111,11 @@ def serve(
         ) as udp,
         asyncio.Runner(loop_factory=_new_loop) as runner,
     ):
-        runner.run(
+        again = runner.run(
             _serve(loaded, environment, listener, udp, say or _to_stderr, started, quic=quic)
         )
+    if again:
+        restart.end_to_begin_anew()
 
 
 @contextmanager
@@ -162,15 +166,29 @@ async def _serve(
     started: Callable[[], None],
     *,
     quic: bool,
-) -> None:
-    chosen = config.choose(loaded.config, config.detect(env, await ollama.models()))
-    exposed = replace(settings.exposure(loaded.config), quic=udp is not None)
+) -> bool:
+    """Serve until told to end. True: this node is to begin anew, because it led those of its
+    journal and has handed over.
+    """
     port = listener.getsockname()[1]
-    url = listeners.url_of(exposed.host, port, secure=exposed.tls)
     redactor = Redactor(os.urandom(32))
     logs.start(loaded.home, loaded.config.log.level, lambda text: redactor.redact(text))
     async with AsyncExitStack() as stack:
-        daemon = await wiring_daemon.start(loaded, chosen, env)
+        node = None
+        if loaded.config.cluster.secret:
+            # Late: few share a journal.
+            from palyra.serve.cluster import standby
+
+            node, fresh = await standby.until_it_leads(
+                loaded, env, listener, _limits(loaded), say, started, stack
+            )
+            if fresh is None:
+                return False
+            loaded = fresh
+        chosen = config.choose(loaded.config, config.detect(env, await ollama.models()))
+        exposed = replace(settings.exposure(loaded.config), quic=udp is not None)
+        url = listeners.url_of(exposed.host, port, secure=exposed.tls)
+        daemon = await wiring_daemon.start(loaded, chosen, env, lease=node.lease if node else None)
         stack.push_async_callback(daemon.close)
         # From here on the log finds what the journal finds, and calls it the same.
         redactor = daemon.get(Redactor)
@@ -188,6 +206,10 @@ async def _serve(
         tls = await live.begin(daemon.wiring.settings.get(ListenerSettings), udp)
         about = asgi.services.get(DaemonInfo)
         daemon.wiring.reloads.append(lambda fresh: live.use(fresh.get(ListenerSettings)))
+        if node is not None:
+            await node.lead(asgi, limits, daemon.get(Database))
+            stack.push_async_callback(node.close_link)
+            node.member.on_drain.connect(partial(node.drain, server.stop))
         started_ms = daemon.get(Clock).now_ms()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -195,7 +217,12 @@ async def _serve(
 
         def running() -> process_files.DaemonFile:
             return process_files.DaemonFile(
-                os.getpid(), about.url, started_ms, palyra.__version__, live.trust, live.grpc
+                restart.service_pid(),
+                about.url,
+                started_ms,
+                palyra.__version__,
+                live.trust,
+                live.grpc,
             )
 
         def ready() -> None:
@@ -217,6 +244,7 @@ async def _serve(
 
         await server.run_on(listener, ready, tls)
         log.info("stopping")
+    return node is not None and node.drained
 
 
 async def http_app(
@@ -271,14 +299,8 @@ async def http_app(
 
 
 def _restart_soon(port: int) -> None:
-    """Become a new process, without a goodbye, once who asked has the answer. The kernel closes
-    every file and drops the lock.
-
-    On the same port: a browser that waits for us looks nowhere else. Where an option is given
-    twice, the last one counts.
-    """
-    command = [sys.executable, *sys.orig_argv[1:], "--port", str(port)]
-    asyncio.get_running_loop().call_later(_ANSWERED_S, os.execv, sys.executable, command)
+    """Become a new process, without a goodbye, once who asked has the answer."""
+    asyncio.get_running_loop().call_later(_ANSWERED_S, restart.start_again, port)
 
 
 def _limits(loaded: Loaded) -> ApiLimits:

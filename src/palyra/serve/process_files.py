@@ -15,7 +15,7 @@ from msgspec import Struct
 from palyra.api.auth import LOCAL, Access
 from palyra.core.errors import Conflict, Forbidden, PalyraError
 from palyra.core.ids import OWNER
-from palyra.serve import config
+from palyra.serve import config, restart
 
 _LOCK = "daemon.lock"
 _ADDRESS = "daemon.json"
@@ -89,7 +89,7 @@ def locked(
                 pid=int(pid) if pid.isdigit() else 0,
             )
         os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        os.pwrite(descriptor, str(restart.service_pid()).encode(), 0)
         yield
     finally:
         os.close(descriptor)

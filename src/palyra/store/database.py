@@ -215,6 +215,18 @@ class Database:
     def closed(self) -> bool:
         return self._closed
 
+    def check_lease(self) -> None:
+        """Raise Fenced if this daemon may not begin an effect any more: another node leads, or
+        may.
+        """
+        if self._dialect.lease is not None:
+            self._dialect.lease.check()
+
+    @property
+    def is_shared(self) -> bool:
+        """Return whether other nodes have this journal too, and take over what is in it alone."""
+        return self._dialect.lease is not None
+
     @property
     def trouble(self) -> BaseException | None:
         """Error of the last write, if it failed."""

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from palyra.core.errors import PalyraError
+from palyra.store.lease import LeaderLease
 from palyra.store.write_buffer import AppendTarget, StoreSilence
 
 Row = tuple[Any, ...]
@@ -74,6 +75,8 @@ class Dialect(Protocol):
     """Differences between the databases behind the journal."""
 
     silence: StoreSilence
+    # Of a node that leads those that share the journal; None: nobody else has it.
+    lease: LeaderLease | None
 
     def open_writer(self) -> Connection: ...
 

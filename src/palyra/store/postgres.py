@@ -22,13 +22,14 @@ from psycopg.types.numeric import Int8, Int8BinaryDumper, NumericBinaryLoader
 from palyra.core.errors import ConfigInvalid, InvalidInput, PalyraError, Unavailable, full
 from palyra.store import postgres_schema
 from palyra.store.dialect import Connection, Row
+from palyra.store.lease import Fenced, LeaderLease
 from palyra.store.write_buffer import AppendTarget, StoreSilence
 
 log = logging.getLogger("palyra.journal")
 
 SCHEMES = ("postgres://", "postgresql://")
-# One daemon writes a journal: it holds this lock of the server as long as it is connected.
-_WRITER = 0x70616C79
+# Who writes a journal holds this lock of the server as long as it is connected.
+WRITER = 0x70616C79
 _CONNECT_S = 10
 _SILENT_S = 15
 # Waiting for a server that went away in the middle of a commit.
@@ -209,10 +210,13 @@ class PostgresConnection:
         """Begin the transaction with its first statement."""
         if not self._writing or self._begun:
             return
-        self._tell(b"BEGIN; SELECT pg_current_xact_id()::text")
+        lease = self._dialect.lease
+        self._tell(b"BEGIN; SELECT pg_current_xact_id()::text" + _if_it_leads(lease))
         self._begun = True
         self._control.nextset()
         row = self._control.fetchone()
+        if row is None and lease is not None:
+            lease.lose("another node leads: it has taken the lease of this one")
         self._xid = str(row[0]) if row else ""
 
     def commit(self) -> None:
@@ -269,9 +273,47 @@ class PostgresConnection:
         self.raw.close()
 
 
+def _if_it_leads(lease: LeaderLease | None) -> bytes:
+    """Return what makes the first statement of a transaction find nothing once another node leads.
+    Renewing the lease does not wait for the lock, taking it does.
+    """
+    if lease is None:
+        return b""
+    return b" FROM cluster_lease WHERE epoch = %d FOR KEY SHARE" % lease.epoch
+
+
 def _listed(value: Any) -> Any:
     """Return a value as it stands in a list, where the size of a number must be said."""
     return Int8(value) if isinstance(value, int) else value
+
+
+def connect(address: str, *, writes: bool, silent_s: int = _SILENT_S) -> psycopg.Connection[Any]:
+    """Return a connection to a journal's database. One that is silent for so long is lost."""
+    raw = psycopg.connect(
+        address,
+        autocommit=True,
+        connect_timeout=_CONNECT_S,
+        # A server whose machine is gone says nothing: the kernel finds that out.
+        keepalives_idle=silent_s,
+        keepalives_interval=max(1, silent_s // 3),
+        keepalives_count=3,
+        tcp_user_timeout=2_000 * silent_s,
+        prepare_threshold=_PREPARE_AFTER,
+        application_name="palyra",
+    )
+    try:
+        _teach(raw)
+        # Only what the server has written to its disk is told to anybody.
+        raw.execute(
+            "SET synchronous_commit = on" if writes else "SET default_transaction_read_only = on"
+        )
+        raw.execute("SET client_min_messages = warning")
+        if writes:
+            raw.execute("SET idle_in_transaction_session_timeout = 0")
+    except BaseException:
+        raw.close()
+        raise
+    return raw
 
 
 class Postgres:
@@ -279,9 +321,14 @@ class Postgres:
 
     silence = StoreSilence("the PostgreSQL server", "check the server, and the network to it")
 
-    def __init__(self, address: str, *, receives: bool = False) -> None:
-        """`receives`: a journal is being copied into it."""
+    def __init__(
+        self, address: str, *, receives: bool = False, lease: LeaderLease | None = None
+    ) -> None:
+        """`receives`: a journal is being copied into it. `lease`: of the node that leads; None: of
+        a daemon that is the only one.
+        """
         self.address = address
+        self.lease = lease
         self._receives = receives
         self._ready = False
         self._closing = threading.Event()
@@ -292,6 +339,8 @@ class Postgres:
         try:
             self._take_lock(raw)
             connection = PostgresConnection(raw, self)
+            if self.lease is None:
+                _refuse_beside_nodes(connection, self.address)
             if not self._ready:
                 postgres_schema.bring_up_to_date(connection)
                 self._mark(connection)
@@ -325,6 +374,8 @@ class Postgres:
         """Return a connection that writes, as soon as there can be one again."""
         pause_s = _FIRST_PAUSE_S
         while True:
+            if self.lease is not None:
+                self.lease.check()
             try:
                 raw = self._connect(writes=True)
                 self._take_lock(raw)
@@ -353,84 +404,84 @@ class Postgres:
         return self._inserts[into.table]
 
     def _connect(self, *, writes: bool) -> psycopg.Connection[Any]:
-        raw = psycopg.connect(
-            self.address,
-            autocommit=True,
-            connect_timeout=_CONNECT_S,
-            # A server whose machine is gone says nothing: the kernel finds that out.
-            keepalives_idle=_SILENT_S,
-            keepalives_interval=_SILENT_S // 3,
-            keepalives_count=3,
-            tcp_user_timeout=2_000 * _SILENT_S,
-            prepare_threshold=_PREPARE_AFTER,
-            application_name="palyra",
-        )
-        try:
-            _teach(raw)
-            # Only what the server has written to its disk is told to anybody.
-            raw.execute(
-                "SET synchronous_commit = on"
-                if writes
-                else "SET default_transaction_read_only = on"
-            )
-            raw.execute("SET client_min_messages = warning")
-            if writes:
-                raw.execute("SET idle_in_transaction_session_timeout = 0")
-        except BaseException:
-            raw.close()
-            raise
-        return raw
+        return connect(self.address, writes=writes)
 
     def _take_lock(self, raw: psycopg.Connection[Any]) -> None:
         """Be the one that writes. A daemon that was killed holds the lock for another moment."""
         until = time.monotonic() + _LOCK_S
         while True:
             row = raw.execute(
-                "SELECT pg_try_advisory_lock(hashtextextended(current_schema(), %s))", [_WRITER]
+                "SELECT pg_try_advisory_lock(hashtextextended(current_schema(), %s))", [WRITER]
             ).fetchone()
             if row and row[0]:
                 return
             if time.monotonic() > until or self._closing.wait(_LOCK_PAUSE_S):
                 raise Unavailable(
-                    f"another daemon uses the journal in {shown(self.address)}: stop it, or name"
-                    " another database",
+                    f"another daemon uses the journal in {shown(self.address)}: stop it, name"
+                    " another database, or give both the same cluster.secret",
                     path=shown(self.address),
                 )
 
     def translate(self, error: BaseException) -> PalyraError | None:
-        if not isinstance(error, psycopg.Error) or isinstance(
-            error, psycopg.IntegrityError | psycopg.ProgrammingError | psycopg.DataError
-        ):
-            return None
-        where = shown(self.address)
-        what = _first_line(error)
-        match error:
-            case errors.DiskFull():
-                return Unavailable(full(where), path=where)
-            case errors.ReadOnlySqlTransaction():
-                return Unavailable(
-                    f"{where} takes no writes (it is read-only, as a standby is): {_KEPT};"
-                    " name the primary, or wait until it is one again",
-                    path=where,
-                )
-            case errors.TooManyConnections():
-                return Unavailable(
-                    f"{where} has no free connection ({what}): raise max_connections, or end other"
-                    " clients",
-                    path=where,
-                )
-            case errors.InvalidPassword() | errors.InvalidAuthorizationSpecification():
-                return Unavailable(
-                    f"{where} refuses the user or the password: check the address of the store",
-                    path=where,
-                )
-            case errors.QueryCanceled():
-                return Unavailable(f"{where} took too long ({what}): {_KEPT}", path=where)
-            case _:
-                return Unavailable(
-                    f"{where} does not answer ({what}): {_KEPT}; is the server running?",
-                    path=where,
-                )
+        return translated(error, self.address)
+
+
+def translated(error: BaseException, address: str) -> PalyraError | None:
+    """Return our error for one of the server's, None for one that is not the store's."""
+    if isinstance(error, Fenced):
+        return error
+    if not isinstance(error, psycopg.Error) or isinstance(
+        error, psycopg.IntegrityError | psycopg.ProgrammingError | psycopg.DataError
+    ):
+        return None
+    where = shown(address)
+    what = _first_line(error)
+    match error:
+        case errors.DiskFull():
+            return Unavailable(full(where), path=where)
+        case errors.ReadOnlySqlTransaction():
+            return Unavailable(
+                f"{where} takes no writes (it is read-only, as a standby is): {_KEPT};"
+                " name the primary, or wait until it is one again",
+                path=where,
+            )
+        case errors.TooManyConnections():
+            return Unavailable(
+                f"{where} has no free connection ({what}): raise max_connections, or end other"
+                " clients",
+                path=where,
+            )
+        case errors.InvalidPassword() | errors.InvalidAuthorizationSpecification():
+            return Unavailable(
+                f"{where} refuses the user or the password: check the address of the store",
+                path=where,
+            )
+        case errors.QueryCanceled():
+            return Unavailable(f"{where} took too long ({what}): {_KEPT}", path=where)
+        case _:
+            return Unavailable(
+                f"{where} does not answer ({what}): {_KEPT}; is the server running?",
+                path=where,
+            )
+
+
+def _refuse_beside_nodes(connection: Connection, address: str) -> None:
+    """Raise Unavailable while a node leads: its epoch is not compared here. Nobody who stands by
+    takes this daemon for the last leader.
+    """
+    if not connection.has_table("cluster_lease"):
+        return
+    led = connection.all(
+        "SELECT 1 FROM cluster_lease WHERE holder <> ''"
+        " AND expires_ms > extract(epoch FROM clock_timestamp()) * 1000"
+    )
+    if led:
+        raise Unavailable(
+            f"several nodes use the journal in {shown(address)}: give this daemon their"
+            " cluster.secret, or stop them first",
+            path=shown(address),
+        )
+    connection.all("UPDATE cluster_lease SET epoch = epoch + 1, holder = '', expires_ms = 0")
 
 
 def _quoted(name: str) -> str:

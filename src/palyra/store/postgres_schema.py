@@ -99,7 +99,10 @@ def bring_up_to_date(connection: Connection, known: tuple[Migration, ...] = MIGR
     if connection.has_table("migrations"):
         migrations.apply(connection, known, translated)
         return
-    if connection.all("SELECT 1 FROM pg_tables WHERE schemaname = current_schema() LIMIT 1"):
+    if connection.all(
+        "SELECT 1 FROM pg_tables WHERE schemaname = current_schema()"
+        " AND tablename NOT IN ('cluster_lease', 'cluster_nodes', 'cluster_files') LIMIT 1"
+    ):
         raise ConfigInvalid(
             "the database has tables that are not a journal of Palyra: name an empty database"
         )

@@ -213,6 +213,25 @@ def body_of(tx: Tx, folder: Path | None, segment_id: str) -> bytes:
     return bytes(row[0])
 
 
+def keep_body(tx: Tx, segment_id: str, body: bytes) -> None:
+    """Keep a segment in the database: nodes that share it do not have each other's files."""
+    tx.run(
+        "INSERT INTO segment_bodies (segment_id, body) VALUES (:id, :body)"
+        " ON CONFLICT (segment_id) DO NOTHING",
+        id=segment_id,
+        body=body,
+    )
+
+
+def without_body(tx: Tx) -> list[str]:
+    """Return the segments that lie in files alone."""
+    rows = tx.all(
+        "SELECT segment_id FROM segments WHERE segment_id NOT IN"
+        " (SELECT segment_id FROM segment_bodies)"
+    )
+    return [str(segment_id) for (segment_id,) in rows]
+
+
 def known(tx: Tx) -> bool:
     """Return whether the journal knows of segments; a backup from before there were any does
     not.

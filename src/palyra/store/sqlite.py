@@ -15,6 +15,7 @@ from palyra.core import errors
 from palyra.core.errors import PalyraError, Unavailable
 from palyra.store import migrations
 from palyra.store.dialect import Connection, Row
+from palyra.store.lease import LeaderLease
 from palyra.store.sqlite_schema import MIGRATIONS
 from palyra.store.write_buffer import AppendTarget, StoreSilence
 
@@ -186,6 +187,9 @@ class Sqlite:
     """The dialect. `vfs` exists so that tests can put a failing disk underneath."""
 
     silence = StoreSilence("the disk", "check it with dmesg and df")
+
+    # Nobody else writes a file that a daemon has open.
+    lease: LeaderLease | None = None
 
     def __init__(self, path: Path, *, vfs: str | None = None) -> None:
         self.path = path

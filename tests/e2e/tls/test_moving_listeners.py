@@ -136,3 +136,9 @@ def test_it_is_opened_to_other_machines_and_closed_again(daemon: DaemonProcess) 
         http.client.HTTPConnection("127.0.0.2", daemon.port, timeout=5).request("GET", "/healthz")
     # Nothing holds the port at the other addresses.
     bind("127.0.0.2", daemon.port).close()
+
+
+def test_a_daemon_that_serves_tls_ends_like_any_other(tmp_path: Path) -> None:
+    with start(tmp_path, config="[server.tls]\nenabled = true\n") as daemon:
+        assert daemon.stop() == 0
+        assert "Traceback" not in daemon.said()

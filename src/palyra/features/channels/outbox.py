@@ -327,6 +327,7 @@ class Outbox:
 
     async def _send(self, connector: Connector, reply: Reply) -> SentReceipt:
         body = reply.body
+        self._db.check_lease()
         try:
             async with asyncio.timeout(SEND_S):
                 if body.edits:

@@ -9,6 +9,7 @@ round.
 import asyncio
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -173,7 +174,13 @@ class Retention:
         """Move tapes into one segment, unless `record` finds that they changed meanwhile."""
         body = await self._db.read(partial(segments.pack, tapes=names))
         sealed = await everyday.run(segments.seal, body, self._folder)
-        if not await self._db.write(lambda tx: record(tx, sealed)):
+
+        def step(tx: Tx) -> bool:
+            if self._db.is_shared:
+                segments.keep_body(tx, sealed.segment_id, body)
+            return record(tx, sealed)
+
+        if not await self._db.write(step):
             return None
         for name in names:
             await self._remove(name)
@@ -205,9 +212,18 @@ class Retention:
         """Remove what was sealed and not removed when the daemon last stopped, and what it had not
         written to its end.
         """
+        if self._db.is_shared:
+            await self._carry()
         for name in await self._db.read(segments.unremoved):
             await self._remove(name)
         await everyday.run(_drop_unfinished, self._folder)
+
+    async def _carry(self) -> None:
+        """Give the other nodes the segments from before there were any."""
+        for name in await self._db.read(segments.without_body):
+            with suppress(FileNotFoundError):
+                body = await everyday.run(segments.file_of(self._folder, name).read_bytes)
+                await self._db.write(partial(segments.keep_body, segment_id=name, body=body))
 
     async def _remove(self, name: str) -> None:
         whole = False

@@ -157,6 +157,9 @@ def _follow_parent() -> None:
 
 
 def _serve(state: CliState, port: int | None, quic: bool) -> int:
+    from palyra.serve import restart
+
+    restart.supervise_early(state.home, state.env)
     from palyra.serve.process import serve as run
 
     run(state.home, port=port, quic=quic)

@@ -16,6 +16,7 @@ from palyra.serve.config.sections import (
     Browser,
     ChannelRouter,
     ChannelSection,
+    ClusterSection,
     Every,
     Healed,
     Label,
@@ -388,6 +389,7 @@ class Config(Section, frozen=True, kw_only=True):
     mailbox: MailboxSection = MailboxSection()
     memory: MemorySection = MemorySection()
     journal: JournalSection = JournalSection()
+    cluster: ClusterSection = ClusterSection()
     retention: RetentionSection = RetentionSection()
     backups: BackupsSection = BackupsSection()
     compaction: CompactionSection = CompactionSection()

@@ -98,6 +98,29 @@ class ServerSection(Section, frozen=True, kw_only=True):
     tls: Tls = Tls()
 
 
+class ClusterSection(Section, frozen=True, kw_only=True):
+    secret: Annotated[
+        str,
+        says(
+            "where the secret is that all nodes of a journal in PostgreSQL share: `env:NAME`,"
+            " `file:/PATH`, `keyring:NAME` or `command:PROGRAM`; empty: this daemon is the only one"
+        ),
+    ] = ""
+    name: Annotated[
+        str, says("name of this node; empty: that of the machine and a few letters")
+    ] = ""
+    listen: Annotated[
+        str, says("address and port for the other nodes, while this one leads; port 0: a free one")
+    ] = "127.0.0.1:0"
+    address: Annotated[
+        str, says("HOST:PORT by which the other nodes reach it; empty: the one it listens on")
+    ] = ""
+    lease_ms: Annotated[
+        int,
+        says("a leader that is not heard for so long is replaced", least=1_000, most=60_000),
+    ] = 5_000
+
+
 class ModelsSection(Section, frozen=True, kw_only=True):
     default: Annotated[
         str, says('"provider/model", or a provider for its first model; empty: what is found')

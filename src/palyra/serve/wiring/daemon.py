@@ -86,6 +86,7 @@ from palyra.serve.wiring.live_models import LiveModels
 from palyra.serve.wiring.upgrade import NEWEST, copy_before_migration
 from palyra.store import tape
 from palyra.store.database import Database
+from palyra.store.lease import LeaderLease
 from palyra.store.sqlite_files import remove_partial
 from palyra.store.upkeep import Upkeep
 from palyra.system.clock import Clock
@@ -173,8 +174,10 @@ async def start(
     providers: Mapping[str, ModelProvider] | None = None,
     resolver: Resolver | None = None,
     features: Sequence[Feature] = FEATURES,
+    lease: LeaderLease | None = None,
 ) -> Daemon:
-    """Build the daemon, open its journal and go on with what was unfinished.
+    """Build the daemon, open its journal and go on with what was unfinished. `lease`: of a node
+    that leads.
 
     `providers` stand in for the configured ones of the same names: a test brings its own model, and
     its own names of hosts.
@@ -185,7 +188,7 @@ async def start(
     remove_partial(home / "backups")
     remove_leftovers(home / "backups")
     refuse_two_journals(home, given)
-    place = journal_place(home, given, env)
+    place = journal_place(home, given, env, lease)
     copied = await asyncio.to_thread(
         copy_before_migration,
         home,

@@ -14,6 +14,7 @@ from palyra.store import rights
 from palyra.store.active_time import Measured
 from palyra.store.database import Database
 from palyra.store.dialect import Dialect
+from palyra.store.lease import LeaderLease
 from palyra.store.row_seals import RowSeals
 from palyra.store.sqlite import Sqlite, sync_folder
 from palyra.store.upkeep import FileUpkeep, Upkeep
@@ -58,8 +59,10 @@ class JournalPlace(NamedTuple):
     upkeep: Upkeep
 
 
-def journal_place(home: Path, given: Config, env: Mapping[str, str]) -> JournalPlace:
-    """Return where a home's journal lies."""
+def journal_place(
+    home: Path, given: Config, env: Mapping[str, str], lease: LeaderLease | None = None
+) -> JournalPlace:
+    """Return where a home's journal lies. `lease`: of a node that leads those that share it."""
     path, store = home / "journal.db", given.journal.store
     if not store:
         return JournalPlace(Sqlite(path), FileUpkeep(path))
@@ -72,8 +75,14 @@ def journal_place(home: Path, given: Config, env: Mapping[str, str]) -> JournalP
             f"journal.store names a PostgreSQL server, and its driver is missing ({error}): install"
             " it with pip install 'palyra[postgres]'"
         ) from error
-    address = config.secret(store, env) if store.startswith(("env:", "file:")) else store
-    return JournalPlace(Postgres(address), ServerUpkeep(address, path))
+    address = server_address(given, env)
+    return JournalPlace(Postgres(address, lease=lease), ServerUpkeep(address, path))
+
+
+def server_address(given: Config, env: Mapping[str, str]) -> str:
+    """Return the address of the journal's server."""
+    store = given.journal.store
+    return config.secret(store, env) if store.startswith(("env:", "file:")) else store
 
 
 def refuse_two_journals(home: Path, given: Config) -> None:
