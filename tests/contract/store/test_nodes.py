@@ -79,7 +79,7 @@ def test_a_commit_of_a_former_leader_is_refused_and_writes_nothing(address: str)
 
 
 def _texts(tx: Tx) -> list[str]:
-    return [str(each[3].words) for each in tape.events_between(tx, "t", 1, 1_000)]  # type: ignore[union-attr]
+    return [str(each[3].title) for each in tape.events_between(tx, "t", 1, 1_000)]  # type: ignore[union-attr]
 
 
 def test_a_transaction_that_compared_the_epoch_is_ended_before_another_node_leads(
