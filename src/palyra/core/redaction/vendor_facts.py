@@ -25,7 +25,7 @@ _CLASSES = {
 _PART = re.compile(r"\{(?:(U)|([wbBhxluds])(\d+)(?:-(\d+)|(\+))?)\}")
 
 # vendor: tokens
-_EXACT = r"""
+FORMS = r"""
 aws: IQoJb3JpZ2luX2Vj{B120+} FwoGZXIvYXdz{B100+} FQoGZXIvYXdz{B100+}
 google: GOOG1E{u55-57} 4/0A{b60+}
 gitlab: glcbt-{h1-5}_{b20} glrtr-{b20-60} glsa-{b20-60} glptt-{h40} gloas-{h64} glimt-{b25} glagent-{b50}
@@ -246,7 +246,7 @@ outlook: EwB{B400+} EwC{B400+}
 
 
 def exact() -> Iterator[tuple[str, str]]:
-    return _parsed(_EXACT)
+    return _parsed(FORMS)
 
 
 def walled() -> Iterator[tuple[str, str]]:
