@@ -9,14 +9,29 @@ what it finds of the vendors that were held out, whose formats it has not seen.
 import math
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from tests.unit.project import test_redaction_figures as figures
 
-from bench import redaction_alike, redaction_fresh, redaction_kinds, redaction_set, redaction_vendors
-from bench.redaction import SEED, half
-from palyra.core.redaction import drawn, formats, vendor_facts
+from bench import (
+    redaction_alike,
+    redaction_fresh,
+    redaction_kinds,
+    redaction_set,
+    redaction_vendors,
+)
+from bench.redaction import SEED, digest, half
+from bench.redaction_examples import EXAMPLES
+from palyra.core.redaction import (
+    assignments,
+    drawn,
+    formats,
+    keywords,
+    shapes,
+    spoken,
+    vendor_facts,
+)
 
 _PLACES = ("{}", 'token = "{}"', "use {} please", "VALUE={}", 'Client("{}")', "a: {}", "`{}`")
 _FACT = re.compile(r"\{(?:(U)|([wbBhxluds])(\d+)(?:-(\d+)|(\+))?)\}")
@@ -86,23 +101,45 @@ def _rows() -> Iterator[tuple[str, str, list[str], bool]]:
         yield "code", text, [], True
 
 
-def examples() -> Iterator[Example]:
-    seen = set()
+def _texts() -> Iterator[tuple[str, str, list[tuple[int, int]], bool]]:
     for source, text, secrets, learned in (*_vendors(), *_rows()):
-        spans = [
-            (at, at + len(secret))
-            for secret in secrets
-            for at in range(len(text))
-            if text.startswith(secret, at)
-        ]
-        for start, end in formats.runs(text).tokens:
-            for marked in drawn.MARKED.finditer(text, start, end):
-                values = drawn.features(marked, any_vendor=True)
-                if values is None or (marked[0], source) in seen:
+        spans = []
+        for secret in secrets:
+            at = text.find(secret)
+            while secret and at >= 0:
+                spans.append((at, at + len(secret)))
+                at = text.find(secret, at + 1)
+        yield source, text, spans, learned
+
+
+def _marked(text: str) -> Iterator[tuple[int, int, dict[str, float]]]:
+    for start, end in formats.runs(text).tokens:
+        for marked in drawn.MARKED.finditer(text, start, end):
+            values = drawn.features(marked, any_vendor=True)
+            if values is not None:
+                yield *marked.span(), values
+
+
+def _spoken(text: str) -> Iterator[tuple[int, int, dict[str, float]]]:
+    for keyword in keywords.keywords_in(shapes.lowered(text)):
+        named = assignments.named(text, keyword)
+        guessed = spoken.guess(text, named[1], named[0], keyword[0]) if named else None
+        if guessed is not None:
+            yield guessed.start, guessed.start + len(guessed.text), spoken.features(guessed)
+
+
+def examples(
+    look: Callable[[str], Iterator[tuple[int, int, dict[str, float]]]],
+) -> Iterator[Example]:
+    seen = set()
+    for source, text, spans, learned in _texts():
+        for start, end, values in look(text):
+            known = (text[start:end], source, tuple(values.items()))
+            if known not in seen:
+                seen.add(known)
+                is_credential = any(start < b and a < end for a, b in spans)
+                if source == "code" and digest(text[start:end]) in EXAMPLES:
                     continue
-                seen.add((marked[0], source))
-                low, high = marked.span()
-                is_credential = any(low < b and a < high for a, b in spans)
                 yield Example(values, is_credential, source, learned)
 
 
@@ -148,31 +185,32 @@ def _solved(matrix: list[list[float]], right: list[float]) -> list[float]:
 
 
 def main() -> None:
-    rows = list(examples())
-    weights = learn([row for row in rows if row.learned])
-    for name, weight in weights.items():
-        print(f'    "{name}": {weight:.2f},')
-    scores = [sum(weights[name] * value for name, value in row.values.items()) for row in rows]
-    alarms = sorted(
-        (score, row.source)
-        for score, row in zip(scores, rows, strict=True)
-        if not row.is_credential and row.source == "code"
-    )
-    print("highest scores in code:", [round(score, 2) for score, _ in alarms[-12:]])
+    for module, look in (("drawn", _marked), ("spoken", _spoken)):
+        rows = list(examples(look))
+        weights = learn([row for row in rows if row.learned])
+        print(f"{module}:")
+        for name, weight in weights.items():
+            print(f'    "{name}": {weight:.2f},')
+        _tell(rows, weights)
+
+
+def _tell(rows: list[Example], weights: dict[str, float]) -> None:
+    scored = [
+        (sum(weights[name] * value for name, value in row.values.items()), row) for row in rows
+    ]
+    alarms = sorted(score for score, row in scored if row.source == "code")
+    print("highest scores in code:", [round(score, 2) for score in alarms[-12:]])
     for sure in (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0):
         parts = []
-        for source in ("vendors", "kinds", "services", "fresh", "given"):
+        for source in dict.fromkeys(row.source for row in rows if row.is_credential):
             found = [
                 score > sure
-                for score, row in zip(scores, rows, strict=True)
+                for score, row in scored
                 if row.source == source and row.is_credential and not row.learned
             ]
-            parts.append(f"{source} {sum(found) / max(1, len(found)):.3f} of {len(found)}")
-        false = [
-            score > sure
-            for score, row in zip(scores, rows, strict=True)
-            if not row.is_credential and not row.learned
-        ]
+            if found:
+                parts.append(f"{source} {sum(found) / len(found):.3f} of {len(found)}")
+        false = [score > sure for score, row in scored if not row.is_credential and not row.learned]
         print(f"above {sure}: {', '.join(parts)}; look-alikes {sum(false)} of {len(false)}")
 
 

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from palyra.core.redaction import shapes
+from palyra.core.redaction import shapes, spoken
 from palyra.core.redaction.formats import FormatMatch
 from palyra.core.redaction.keywords import KEYWORD, keywords_in
 from palyra.core.redaction.operators import OPERATOR, kind_of
@@ -33,7 +33,7 @@ _DRAWN_KEY = re.compile(
     r"(?i)(?:account|shared|storage|secret|signing|encryption|master|auth|access|private|license|api)[_\-. ]?$"  # noqa: E501
 )
 
-_GIVEN = re.compile(r"[\"']?\s{0,4}[:=]")
+_SET = re.compile(r"[\"']?\s{0,4}[:=]")
 _OWNER = re.compile(r"[a-z0-9]{2}[_\-.]?$|[?&]$")
 
 # The name goes on and means something about the secret, not the secret.
@@ -233,7 +233,7 @@ def _is_about(rest: str) -> bool:
 
 def _kind(keyword: re.Match[str]) -> Kind:
     word = keyword[0]
-    if word == "psk" and _GIVEN.match(keyword.string, keyword.end()):
+    if word == "psk" and _SET.match(keyword.string, keyword.end()):
         return "password"  # of a network: somebody chose it
     if word not in _SECRETS and word not in _KEYS:
         return "password"
@@ -249,7 +249,33 @@ def _kind(keyword: re.Match[str]) -> Kind:
     )
 
 
+def named(text: str, keyword: re.Match[str]) -> tuple[Kind, int] | None:
+    """Return what kind of secret the word names here and where the whole name ends, None if it is
+    no name of one.
+    """
+    if not is_name(text, keyword):
+        return None
+    end = keyword.end()
+    end += text[end : end + 1] in ("s", "S") and not text[end + 1 : end + 2].isalnum()
+    rest = _REST.match(text, end)
+    assert rest is not None
+    if rest[0] and (_is_about(rest[0]) or KEYWORD.search(rest[0].lower())):
+        return None  # about the secret, or a later keyword in the same name decides
+    return _kind(keyword), rest.end()
+
+
 def _behind(text: str, keyword: re.Match[str], work: Work) -> FormatMatch | None:
+    """Return the value of a name: what an operator gives it, or else what is likely to be it."""
+    hit = _given(text, keyword, work)
+    name = named(text, keyword) if hit is None else None
+    if name is None:
+        return hit
+    kind, end = name
+    span = spoken.likely(text, end, kind, keyword[0])
+    return FormatMatch(*span, "key" if kind == "owned" else kind) if span else None
+
+
+def _given(text: str, keyword: re.Match[str], work: Work) -> FormatMatch | None:
     if not is_name(text, keyword):
         return None
     kind, end = _kind(keyword), keyword.end()

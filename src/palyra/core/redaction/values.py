@@ -140,7 +140,7 @@ _ESCAPED = re.compile(r"(?:\\x[0-9a-fA-F]{2}.{0,8}|&#\d{2,5};.{0,8}){2}")
 _PROSE = re.compile(r"[\u0e01-\u0e5b\u3041-\u30ff\u3400-\u9fff]{5}")
 # rsaKey = test1024Key: a variable that is named after what it holds
 _VARIABLE = re.compile(r"[a-z]\w{0,48}[a-z0-9](?:Key|Token|Secret|Password|Credentials?)s?")
-_VERSION = re.compile(r"v?\d{1,4}\.\d{1,4}\.\d")
+VERSION = re.compile(r"v?\d{1,4}\.\d{1,4}\.\d")
 _KEYISH = re.compile(r"(?i)pass|secret|token|key|pwd")
 _EQUALS = frozenset({"=", ":", "==", "===", "is", ":=", "=>", "--"})
 # What gives a value only in passing: a blank, a dash, a bracket, a few words between.
@@ -179,23 +179,34 @@ class Value(NamedTuple):
     then: str = ""  # the character that follows
 
 
-def is_secret(kind: Kind, value: Value) -> bool:
-    body = encodings.unwrapped(value.text[:JUDGED].strip("\"'` \\"))
-    if len(body) < 4 or len(body.split(None, 1)) != 1:
-        return False
-    if (
+def is_no_value(body: str) -> bool:
+    """Return whether this stands for a value or is something else: a digest, a path, a date."""
+    return (
         shapes.stands_for_value(body)
         or shapes.is_standard(body)
         or shapes.is_hashed(body)
         or shapes.is_filler(body)
         or (shapes.is_masked(body) and not shapes.is_sequence(body))
-    ):
+        or _PROSE.search(body) is not None
+        or _DATE.match(body) is not None
+        or _NUMBER.fullmatch(body) is not None
+        or _ESCAPED.search(body) is not None  # what escapes hide is read without them
+        or _is_path(body)
+        or "://" in body
+        or DOMAIN.fullmatch(body) is not None
+    )
+
+
+def names_a_key(body: str) -> bool:
+    """Return whether this is a name in code of something that holds a secret: Ed25519PrivateKey."""
+    return _KEYISH.search(body) is not None and shapes.is_words(shapes.without_algorithms(body))
+
+
+def is_secret(kind: Kind, value: Value) -> bool:
+    body = encodings.unwrapped(value.text[:JUDGED].strip("\"'` \\"))
+    if len(body) < 4 or len(body.split(None, 1)) != 1:
         return False
-    if _PROSE.search(body) or (not value.quoted and _VARIABLE.fullmatch(body)):
-        return False
-    if _DATE.match(body) or _NUMBER.fullmatch(body) or _ESCAPED.search(body):
-        return False  # what escapes hide is read without them
-    if _is_path(body) or "://" in body or DOMAIN.fullmatch(body):
+    if is_no_value(body) or (not value.quoted and _VARIABLE.fullmatch(body)):
         return False
     if shapes.is_pattern(body) or (not value.quoted and shapes.is_code(body)):
         return False
@@ -226,7 +237,7 @@ def is_secret(kind: Kind, value: Value) -> bool:
             or len(body) >= _LONG
             or (shapes.has_digit_and_letter(body) and not shapes.is_fluent(body))
         )
-        return quoted and shapes.is_random(body) and not _VERSION.match(body)
+        return quoted and shapes.is_random(body) and not VERSION.match(body)
     if kind == "password":
         return _is_password(body, value)
     if shapes.UUID.fullmatch(body):

@@ -1,0 +1,155 @@
+"""Values that a sentence, a label on a line of its own or a list gives to a name: `das Passwort für
+den Server lautet …`, `Client Secret⏎…`, `["--requirepass", "…"]`.
+
+What stands behind the name is read word by word; the first that is no plain word is the value, if
+it is likely to be one. How likely, a logistic regression says, from how it is written and from what
+stands between. Its weights are learned by `python -m bench.redaction_training`.
+"""
+
+import re
+from typing import NamedTuple
+
+from palyra.core.redaction import shapes, values
+from palyra.core.redaction.values import Kind
+
+_WORD = r"[^\W\d_]++(?:['’\-][^\W\d_]++)*+(?=[\s\"'`<>()\[\]{},;|:=*]|\Z)"
+_BETWEEN = re.compile(
+    rf"(?:[ \t]*+(?:{_WORD}|->|=>|[:=：→\"'`*(|\[{{}}>\-<,;])){{0,16}}+[ \t]*+"
+    rf"(?:\r?\n[ \t]*+(?:[\"'`*\-][ \t]?)?)?+"
+    r"(?=[^\s\"'`<>()\[\]{},;|]{0,64}\d)([^\s\"'`<>()\[\]{},;|]{5,128})(?![^\s\"'`<>()\[\]{},;|])"
+)
+_WORDS = re.compile(r"[^\W\d_]+(?:['’\-][^\W\d_]+)*")
+# What gives a value, in signs and in words.
+_GIVES = re.compile(
+    r"[:=：→]|->|=>|(?<!\w)(?:is|was|ist|war|lautet|est|es|era|é|è|jest|je|är|er|to|now)(?!\w)"
+)
+_STOPS = re.compile(r"[,;]")
+_REACH, _LABEL = 112, 2  # characters, words of a label
+_LEAST = 5
+_CODE = re.compile(
+    r"[(){}\[\]\\]|::|->|\w=\w|^[#@$%&*.]|^\d+(?:[\-.]?[a-z]{1,3}|-?(?:bits?|bytes?|dimensional))$"
+    r"|^[a-z]{1,5}[\-_]?\d{1,4}$|@.*\."
+)
+_INSIDE = re.compile(r"[A-Za-z]\d{1,3}(?=[A-Za-z])")  # digits inside of a word
+_AT_THE_END = re.compile(r"[A-Za-z]\d{1,4}[^A-Za-z0-9]*$")
+_CASES = re.compile(r"[a-z][A-Z]")
+_MARKS = "!#$%^&*?@~+"
+_TRIMMED = ".,:;?"
+
+# What `features` counts, each with its weight.
+WEIGHTS = {
+    "one": -2.53,
+    "size": 1.12,
+    "short": -2.78,
+    "inside": -0.01,
+    "at the end": 0.04,
+    "digits": 3.20,
+    "letters": 1.08,
+    "marks": -0.79,
+    "mark last": -1.04,
+    "cases": 0.59,
+    "both": 0.93,
+    "title": -0.49,
+    "capitals": -0.03,
+    "fluency": 0.34,
+    "dots": -1.10,
+    "dashes": -0.65,
+    "lines": -0.55,
+    "slashes": -1.61,
+    "colon": -1.22,
+    "words": -1.34,
+    "random": 1.61,
+    "between": -1.62,
+    "beside": -0.74,
+    "given": 0.42,
+    "below": -0.77,
+    "quoted": -0.60,
+    "password": 4.53,
+    "secret": 1.29,
+}
+_SURE = 2.0
+
+
+class Guess(NamedTuple):
+    """What may be the value of a name, and what stands between the two."""
+
+    start: int
+    text: str
+    between: str
+    kind: Kind
+    quoted: bool
+
+
+def likely(text: str, at: int, kind: Kind, name: str) -> tuple[int, int] | None:
+    """Return where the value of the name that ends at `at` stands."""
+    found = guess(text, at, kind, name)
+    if found is None:
+        return None
+    counted = features(found)
+    if sum(WEIGHTS[each] * value for each, value in counted.items()) <= _SURE:
+        return None
+    return found.start, found.start + len(found.text)
+
+
+def guess(text: str, at: int, kind: Kind, name: str) -> Guess | None:
+    """Return what could be the value, None if something rules it out."""
+    found = _BETWEEN.match(text, at, at + _REACH)
+    if found is None or (found.end() == at + _REACH and found.end() < len(text)):
+        return None
+    start = found.start(1)
+    body = found[1].rstrip(_TRIMMED)
+    between = text[at:start]
+    label, broken, _ = between.partition("\n")
+    if len(body) < _LEAST or (broken and len(_WORDS.findall(label)) > _LABEL):
+        return None
+    if not between or "::" in between or (name == "pass" and not _GIVES.search(between)):
+        return None  # part of the name, the name of a type, the verb
+    if text[found.end() : found.end() + 1] in ("(", "[") or _CODE.search(body):
+        return None
+    if not body.isascii() or not any(map(str.isalpha, body)) or not any(map(str.isdigit, body)):
+        return None
+    if values.is_no_value(body) or shapes.names_itself(body) or values.VERSION.match(body):
+        return None
+    if values.names_a_key(body):
+        return None
+    return Guess(start, body, between, kind, text[start - 1 : start] in ("'", '"', "`"))
+
+
+def features(guessed: Guess) -> dict[str, float]:
+    body, between = guessed.text, guessed.between
+    size = len(body)
+    given = 0.0
+    for sign in _GIVES.finditer(between):
+        given = float(_STOPS.search(between, sign.end()) is None)
+    words = len(_WORDS.findall(between))
+    capital, small = any(map(str.isupper, body)), any(map(str.islower, body))
+    return {
+        "one": 1.0,
+        "size": min(size, 24) / 24,
+        "short": float(size < 8),
+        "inside": min(len(_INSIDE.findall(body)), 3) / 3,
+        "at the end": float(_AT_THE_END.search(body) is not None),
+        "digits": sum(map(str.isdigit, body)) / size,
+        "letters": sum(map(str.isalpha, body)) / size,
+        "marks": min(sum(body.count(mark) for mark in _MARKS), 3) / 3,
+        "mark last": float(body[-1] in _MARKS),
+        "cases": min(len(_CASES.findall(body)), 3) / 3,
+        "both": float(capital and small),
+        "title": float(body[0].isupper()),
+        "capitals": float(body.isupper()),
+        "fluency": shapes.fluency(body) / 6,
+        "dots": min(body.count("."), 3) / 3,
+        "dashes": min(body.count("-"), 3) / 3,
+        "lines": min(body.count("_"), 3) / 3,
+        "slashes": min(body.count("/"), 3) / 3,
+        "colon": float(":" in body),
+        "words": float(shapes.is_words(body)),
+        "random": float(shapes.is_random(body)),
+        "between": min(words, 6) / 6,
+        "beside": float(words == 0),
+        "given": given,
+        "below": float("\n" in between),
+        "quoted": float(guessed.quoted),
+        "password": float(guessed.kind == "password"),
+        "secret": float(guessed.kind == "secret"),
+    }
