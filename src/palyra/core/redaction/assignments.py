@@ -268,8 +268,8 @@ def _behind(text: str, keyword: re.Match[str], work: Work) -> FormatMatch | None
     """Return the value of a name: what an operator gives it, or else what is likely to be it."""
     hit = _given(text, keyword, work)
     name = named(text, keyword) if hit is None else None
-    if name is None:
-        return hit
+    if name is None or _AWS.search(text, max(0, keyword.start() - 24), keyword.end()):
+        return hit  # AWS draws forty characters
     kind, end = name
     span = spoken.likely(text, end, kind, keyword[0])
     return FormatMatch(*span, "key" if kind == "owned" else kind) if span else None

@@ -168,9 +168,10 @@ def features(marked: re.Match[str], *, any_vendor: bool = False) -> dict[str, fl
     format is known, that format has decided, unless it may be of `any_vendor`.
     """
     token, body = marked[0], marked[1]
-    mark = token[: len(token) - len(body) - (len(token) - len(token.rstrip("=")))].lower()
+    begin = token[: marked.start(1) - marked.start()]
+    mark = begin.lower()
     is_credential = _CREDENTIAL.search(mark) is not None
-    known = not any_vendor and formats.known_marks().match(token) is not None
+    known = not any_vendor and formats.known_marks().search(begin) is not None
     if known or (not is_credential and _THING.search(mark)):
         return None
     before = marked.string[max(0, marked.start() - _BEFORE) : marked.start()][::-1]

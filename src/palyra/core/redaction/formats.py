@@ -141,7 +141,7 @@ def _front(row: FormatRow) -> str:
 
 # How a pattern begins: letters, sets and choices up to a mark.
 _HEAD = re.compile(
-    r"(?:[A-Za-z0-9_:~\-]|\\[.\-$+]|\[[a-z]{2,6}\](?![?*{+])|\(\?:[A-Za-z|]+\)(?![?*{+])){4,}"
+    r"(?:[A-Za-z0-9_:~\-]|\\[.\-$+]|\[[a-z]{2,6}\](?![?*{+])|\(\?:[A-Za-z|]+\)(?![?*{+])){3,}"
     r"(?<=[_\-.:])(?![?*{+])"
 )
 _ORDINARY = re.compile(
@@ -157,9 +157,8 @@ def known_marks() -> re.Pattern[str]:
     """
     begins = (_HEAD.match(row.pattern) for row in _rows())
     heads = {begin[0] for begin in begins if begin}
-    return re.compile(
-        "|".join(sorted(each for each in heads if not _ORDINARY.fullmatch(each.replace("\\", ""))))
-    )
+    known = sorted(each for each in heads if not _ORDINARY.fullmatch(each.replace("\\", "")))
+    return re.compile(f"(?<![A-Za-z0-9]{{2}})(?:{'|'.join(known)})")
 
 
 @cache

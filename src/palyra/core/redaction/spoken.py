@@ -9,7 +9,7 @@ stands between. Its weights are learned by `python -m bench.redaction_training`.
 import re
 from typing import NamedTuple
 
-from palyra.core.redaction import shapes, values
+from palyra.core.redaction import formats, shapes, values
 from palyra.core.redaction.values import Kind
 
 _WORD = r"[^\W\d_]++(?:['’\-][^\W\d_]++)*+(?=[\s\"'`<>()\[\]{},;|:=*]|\Z)"
@@ -67,7 +67,7 @@ WEIGHTS = {
     "password": 4.53,
     "secret": 1.29,
 }
-_SURE = 2.0
+_SURE = 1.5
 
 
 class Guess(NamedTuple):
@@ -85,6 +85,8 @@ def likely(text: str, at: int, kind: Kind, name: str) -> tuple[int, int] | None:
     found = guess(text, at, kind, name)
     if found is None:
         return None
+    if formats.known_marks().match(found.text):
+        return None  # that format has decided
     counted = features(found)
     if sum(WEIGHTS[each] * value for each, value in counted.items()) <= _SURE:
         return None
