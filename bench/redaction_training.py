@@ -30,6 +30,7 @@ from palyra.core.redaction import (
     keywords,
     shapes,
     spoken,
+    values,
     vendor_facts,
 )
 
@@ -115,17 +116,21 @@ def _texts() -> Iterator[tuple[str, str, list[tuple[int, int]], bool]]:
 def _marked(text: str) -> Iterator[tuple[int, int, dict[str, float]]]:
     for start, end in formats.runs(text).tokens:
         for marked in drawn.MARKED.finditer(text, start, end):
-            values = drawn.features(marked, any_vendor=True)
-            if values is not None:
-                yield *marked.span(), values
+            counted = drawn.features(marked, any_vendor=True)
+            if counted is not None:
+                yield *marked.span(), counted
 
 
 def _spoken(text: str) -> Iterator[tuple[int, int, dict[str, float]]]:
     for keyword in keywords.keywords_in(shapes.lowered(text)):
-        named = assignments.named(text, keyword)
-        guessed = spoken.guess(text, named[1], named[0], keyword[0]) if named else None
-        if guessed is not None:
-            yield guessed.start, guessed.start + len(guessed.text), spoken.features(guessed)
+        if not values.is_name(text, keyword):
+            continue
+        end = assignments.end_of_name(text, assignments.end_of_word(text, keyword))
+        kind = assignments.kind_named(keyword)
+        guessed = spoken.guess(text, end, kind, keyword[0]) if end is not None else None
+        counted = spoken.features(guessed) if guessed is not None else None
+        if guessed is not None and counted is not None:
+            yield guessed.start, guessed.start + len(guessed.text), counted
 
 
 def examples(
@@ -133,14 +138,14 @@ def examples(
 ) -> Iterator[Example]:
     seen = set()
     for source, text, spans, learned in _texts():
-        for start, end, values in look(text):
-            known = (text[start:end], source, tuple(values.items()))
+        for start, end, counted in look(text):
+            known = (text[start:end], source, tuple(counted.items()))
             if known not in seen:
                 seen.add(known)
                 is_credential = any(start < b and a < end for a, b in spans)
                 if source == "code" and digest(text[start:end]) in EXAMPLES:
                     continue
-                yield Example(values, is_credential, source, learned)
+                yield Example(counted, is_credential, source, learned)
 
 
 def learn(rows: list[Example]) -> dict[str, float]:

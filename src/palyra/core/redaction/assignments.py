@@ -182,7 +182,7 @@ def _listed(
     at = hit.end
     while (item := _ITEM.match(text, at)) and work.spend(_LOOKED_AT):
         at = item.end(1)
-        if _judged(_kind(keyword), Value(item.start(1), item[1], "=", quoted=True), work):
+        if _judged(kind_named(keyword), Value(item.start(1), item[1], "=", quoted=True), work):
             yield FormatMatch(*item.span(1), hit.rule)
 
 
@@ -213,7 +213,7 @@ def judge(name: str, value: str) -> bool:
         return False
     rest = name[keywords[-1].end() :]
     return not _is_about(rest) and is_secret(
-        _kind(keywords[-1]), Value(0, value, ":", quoted=True, shouting=name.isupper())
+        kind_named(keywords[-1]), Value(0, value, ":", quoted=True, shouting=name.isupper())
     )
 
 
@@ -231,7 +231,7 @@ def _is_about(rest: str) -> bool:
     return False
 
 
-def _kind(keyword: re.Match[str]) -> Kind:
+def kind_named(keyword: re.Match[str]) -> Kind:
     word = keyword[0]
     if word == "psk" and _SET.match(keyword.string, keyword.end()):
         return "password"  # of a network: somebody chose it
@@ -249,48 +249,53 @@ def _kind(keyword: re.Match[str]) -> Kind:
     )
 
 
-def named(text: str, keyword: re.Match[str]) -> tuple[Kind, int] | None:
-    """Return what kind of secret the word names here and where the whole name ends, None if it is
-    no name of one.
+def end_of_name(text: str, end: int) -> int | None:
+    """Return where the whole name ends whose word for a secret ends at `end`, None if it goes on
+    and means something about the secret, or if a later word in the same name decides.
     """
-    if not is_name(text, keyword):
-        return None
-    end = keyword.end()
-    end += text[end : end + 1] in ("s", "S") and not text[end + 1 : end + 2].isalnum()
     rest = _REST.match(text, end)
     assert rest is not None
     if rest[0] and (_is_about(rest[0]) or KEYWORD.search(rest[0].lower())):
-        return None  # about the secret, or a later keyword in the same name decides
-    return _kind(keyword), rest.end()
+        return None
+    return rest.end()
+
+
+def end_of_word(text: str, keyword: re.Match[str]) -> int:
+    """Return where the word ends, with the s of several of them."""
+    end = keyword.end()
+    return end + (text[end : end + 1] in ("s", "S") and not text[end + 1 : end + 2].isalnum())
 
 
 def _behind(text: str, keyword: re.Match[str], work: Work) -> FormatMatch | None:
     """Return the value of a name: what an operator gives it, or else what is likely to be it."""
-    hit = _given(text, keyword, work)
-    name = named(text, keyword) if hit is None else None
-    if name is None or _AWS.search(text, max(0, keyword.start() - 24), keyword.end()):
-        return hit  # AWS draws forty characters
-    kind, end = name
-    span = spoken.likely(text, end, kind, keyword[0])
-    return FormatMatch(*span, "key" if kind == "owned" else kind) if span else None
-
-
-def _given(text: str, keyword: re.Match[str], work: Work) -> FormatMatch | None:
     if not is_name(text, keyword):
         return None
-    kind, end = _kind(keyword), keyword.end()
-    several = text[end : end + 1] in ("s", "S") and not text[end + 1 : end + 2].isalnum()
-    end += several
+    kind, end = kind_named(keyword), end_of_word(text, keyword)
+    rule = "key" if kind == "owned" else kind
     tail = _tail(text, end)
     if tail is None and kind == "password":
         tail = _chosen_tail(text, end, work)
     if tail is not None:
-        return FormatMatch(*tail, "key" if kind == "owned" else kind)
-    rest = _REST.match(text, end)
-    assert rest is not None
-    if rest[0] and (_is_about(rest[0]) or KEYWORD.search(rest[0].lower())):
-        return None  # about the secret, or a later keyword in the same name decides
-    value = _value(text, keyword, rest.end())
+        return FormatMatch(*tail, rule)
+    name = end_of_name(text, end)
+    if name is None:
+        return None
+    hit = _given(text, keyword, kind, name, work)
+    if hit is not None:
+        return hit
+    span = spoken.likely(text, name, kind, keyword[0], work)
+    # AWS draws forty characters: that has decided.
+    is_aws = span and _AWS.search(text, max(0, keyword.start() - 24), end)
+    return FormatMatch(*span, rule) if span and not is_aws else None
+
+
+def _given(
+    text: str, keyword: re.Match[str], kind: Kind, name: int, work: Work
+) -> FormatMatch | None:
+    """Return the value that an operator gives to the name that ends at `name`."""
+    end = end_of_word(text, keyword)
+    several = end > keyword.end()
+    value = _value(text, keyword, name)
     if value is not None and several:
         value = value._replace(operator="for")
     if value is not None and (
@@ -306,7 +311,7 @@ def _given(text: str, keyword: re.Match[str], work: Work) -> FormatMatch | None:
     rule = "key" if kind == "owned" else kind
     if (
         value is not None
-        and not _is_in_name(text, keyword, rest.end(), value.text)
+        and not _is_in_name(text, keyword, name, value.text)
         and _judged(kind, value, work)
     ):
         return FormatMatch(value.start, value.start + len(value.text), rule)
@@ -317,7 +322,7 @@ def _given(text: str, keyword: re.Match[str], work: Work) -> FormatMatch | None:
         and (second := _SECOND.match(text, value.start + len(value.text)))
     ):
         return FormatMatch(*second.span(1), rule) if shapes.is_random(second[1], 20) else None
-    later = _LATER.match(text, rest.end()) if rule != "key" else None
+    later = _LATER.match(text, name) if rule != "key" else None
     return FormatMatch(*later.span(1), rule) if later and shapes.is_random(later[1], 16) else None
 
 

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from palyra.core.redaction import encodings, formats, shapes
 from palyra.core.redaction.formats import FormatMatch
-from palyra.core.redaction.shapes import Work
+from palyra.core.redaction.shapes import UNREAD, Work
 
 # One word of a mark: vendor, API, v1, eu1.
 _PART = r"(?:[a-z]{1,12}\d{0,2}|[A-Z]{2,10}\d{0,2}|[A-Z][a-z]{2,11}|[a-z]{1,3}\d[a-z]\d{0,2})"
@@ -58,7 +58,7 @@ _OF_EACH = 3  # capitals, small letters and digits, so many at least
 _SEPARATORS = re.compile(r"[_\-/]")
 _SEPARATED = re.compile(r"[_\-/+.]+")
 _LEAST_PART = 16  # words and numbers that are joined have shorter parts
-_JUDGEMENT = 12  # units of work
+_JUDGEMENT = 48  # units of work
 _LONG, _PART_LONG, _SHORT = 64, 32, 20
 
 # What `features` counts, each with its weight.
@@ -92,6 +92,9 @@ def find(text: str, runs: Sequence[tuple[int, int]], work: Work) -> Iterator[For
         if end - start < _LEAST:
             continue
         for marked in MARKED.finditer(text, start, end):
+            if work.left < 0:
+                yield FormatMatch(marked.start(), len(text), UNREAD)
+                return
             if _is_credential(marked, work):
                 yield FormatMatch(*marked.span(), "marked")
         if end - start >= _LEAST_VALUE and not text.startswith("arn:", start):
@@ -155,12 +158,16 @@ def _kind(char: str) -> int:
 
 
 def _is_credential(marked: re.Match[str], work: Work) -> bool:
-    """Return whether a marked token is a credential."""
-    asked = features(marked)
-    if asked is None:
-        return False
-    work.spend(_JUDGEMENT)
-    return sum(WEIGHTS[name] * value for name, value in asked.items()) > _SURE
+    """Return whether a marked token is a credential; the same token is judged once."""
+    verdict = work.judged.get((marked[0],))
+    if verdict is None:
+        work.spend(_JUDGEMENT)
+        counted = features(marked)
+        verdict = work.judged[marked[0],] = (
+            counted is not None
+            and sum(WEIGHTS[name] * value for name, value in counted.items()) > _SURE
+        )
+    return verdict
 
 
 def features(marked: re.Match[str], *, any_vendor: bool = False) -> dict[str, float] | None:

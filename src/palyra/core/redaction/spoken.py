@@ -10,6 +10,7 @@ import re
 from typing import NamedTuple
 
 from palyra.core.redaction import formats, shapes, values
+from palyra.core.redaction.shapes import Work
 from palyra.core.redaction.values import Kind
 
 _WORD = r"[^\W\d_]++(?:['’\-][^\W\d_]++)*+(?=[\s\"'`<>()\[\]{},;|:=*]|\Z)"
@@ -24,8 +25,11 @@ _GIVES = re.compile(
     r"[:=：→]|->|=>|(?<!\w)(?:is|was|ist|war|lautet|est|es|era|é|è|jest|je|är|er|to|now)(?!\w)"
 )
 _STOPS = re.compile(r"[,;]")
-_REACH, _LABEL = 112, 2  # characters, words of a label
+_REACH, _LINE = 112, 56
+# A line that is a label, read backwards from the line behind it.
+_LABEL = re.compile(r"[\s\"'`*\-]{0,24}\n[^\n\d]{2,48}(?:\n|\Z)")
 _LEAST = 5
+_LOOKED_AT, _JUDGEMENT = 4, 40  # units of work
 _CODE = re.compile(
     r"[(){}\[\]\\]|::|->|\w=\w|^[#@$%&*.]|^\d+(?:[\-.]?[a-z]{1,3}|-?(?:bits?|bytes?|dimensional))$"
     r"|^[a-z]{1,5}[\-_]?\d{1,4}$|@.*\."
@@ -80,17 +84,31 @@ class Guess(NamedTuple):
     quoted: bool
 
 
-def likely(text: str, at: int, kind: Kind, name: str) -> tuple[int, int] | None:
+def likely(text: str, at: int, kind: Kind, name: str, work: Work) -> tuple[int, int] | None:
     """Return where the value of the name that ends at `at` stands."""
+    work.spend(_LOOKED_AT)
     found = guess(text, at, kind, name)
-    if found is None:
-        return None
-    if formats.known_marks().match(found.text):
-        return None  # that format has decided
-    counted = features(found)
-    if sum(WEIGHTS[each] * value for each, value in counted.items()) <= _SURE:
+    if found is None or not _judged(found, work):
         return None
     return found.start, found.start + len(found.text)
+
+
+def _judged(found: Guess, work: Work) -> bool:
+    """Return whether the score is high enough; the same guess is judged once."""
+    asked = found[1:]
+    verdict = work.judged.get(asked)
+    if verdict is None:
+        if not work.spend(_JUDGEMENT):
+            return False
+        counted = features(found)
+        verdict = (
+            counted is not None
+            and sum(WEIGHTS[each] * value for each, value in counted.items()) > _SURE
+            # Where the format of a token is known, that format has decided.
+            and formats.known_marks().match(found.text) is None
+        )
+        work.judged[asked] = verdict
+    return verdict
 
 
 def guess(text: str, at: int, kind: Kind, name: str) -> Guess | None:
@@ -101,24 +119,29 @@ def guess(text: str, at: int, kind: Kind, name: str) -> Guess | None:
     start = found.start(1)
     body = found[1].rstrip(_TRIMMED)
     between = text[at:start]
-    label, broken, _ = between.partition("\n")
-    if len(body) < _LEAST or (broken and len(_WORDS.findall(label)) > _LABEL):
+    if len(body) < _LEAST:
         return None
+    if "\n" in between and not _LABEL.match(text[max(0, at - _LINE) : start][::-1]):
+        return None  # the value of a label stands below it, that of a sentence does not
     if not between or "::" in between or (name == "pass" and not _GIVES.search(between)):
         return None  # part of the name, the name of a type, the verb
-    if text[found.end() : found.end() + 1] in ("(", "[") or _CODE.search(body):
-        return None
-    if not body.isascii() or not any(map(str.isalpha, body)) or not any(map(str.isdigit, body)):
-        return None
-    if values.is_no_value(body) or shapes.names_itself(body) or values.VERSION.match(body):
-        return None
-    if values.names_a_key(body):
-        return None
+    if text[found.end() : found.end() + 1] in ("(", "["):
+        return None  # a call, an index
     return Guess(start, body, between, kind, text[start - 1 : start] in ("'", '"', "`"))
 
 
-def features(guessed: Guess) -> dict[str, float]:
+def features(guessed: Guess) -> dict[str, float] | None:
+    """Return what is counted of a guess, None if it is something else than a value."""
     body, between = guessed.text, guessed.between
+    if (
+        not (body.isascii() and any(map(str.isalpha, body)) and any(map(str.isdigit, body)))
+        or _CODE.search(body)
+        or values.is_no_value(body)
+        or values.VERSION.match(body)
+        or values.names_a_key(body)
+        or shapes.names_itself(body)
+    ):
+        return None
     size = len(body)
     given = 0.0
     for sign in _GIVES.finditer(between):

@@ -117,8 +117,6 @@ proof: prf_{b20+}
 workato: wrka-eyJ{b8+}.{b16+}.{b64+}
 postman: PMAT-{w26}
 bitbucket: BBDC-{B32+}
-hashicorp: {l14}.atlasv1.{b60+}
-tableau: {B22}==:{w32}
 wakatime: waka_{l36-64}
 lichess: lip_{w16-24} lio_{w16-24}
 riot: RGAPI-{U}
