@@ -127,7 +127,7 @@ def _spoken(text: str) -> Iterator[tuple[int, int, dict[str, float]]]:
             continue
         end = assignments.end_of_name(text, assignments.end_of_word(text, keyword))
         kind = assignments.kind_named(keyword)
-        guessed = spoken.guess(text, end, kind, keyword[0]) if end is not None else None
+        guessed = spoken.guess(text, end, kind) if end is not None else None
         counted = spoken.features(guessed) if guessed is not None else None
         if guessed is not None and counted is not None:
             yield guessed.start, guessed.start + len(guessed.text), counted

@@ -24,9 +24,18 @@ from palyra.core.redaction.values import (
     is_secret,
 )
 
-_SECRETS = frozenset({"secret", "token", "tkn", "credential", "credentials", "unseal", "psk"})
+_SECRETS = frozenset(
+    (
+        *("secret", "token", "tkn", "credential", "credentials", "unseal", "psk", "geheimnis"),
+        *("токен", "トークン", "令牌", "토큰", "jeton"),
+    )
+)
 _KEYS = frozenset(
-    {"key", "auth", "private", "access", "license", "bearer", "pat", "salt", "cred", "creds"}
+    (
+        *("key", "auth", "private", "access", "license", "bearer", "pat", "salt", "cred", "creds"),
+        *("schlüssel", "schluessel", "clé", "chiave", "chave", "klucz", "klíč", "nyckel", "nøgle"),
+        *("nøkkel", "sleutel", "anahtar", "ключ", "密钥", "密鑰", "金钥", "金鑰", "キー"),
+    )
 )
 # A key of one of these is drawn by a machine; a key alone may name a column, a cache, a lock.
 _DRAWN_KEY = re.compile(
@@ -238,7 +247,7 @@ def kind_named(keyword: re.Match[str]) -> Kind:
     if word not in _SECRETS and word not in _KEYS:
         return "password"
     if word in _SECRETS or (
-        word == "key"
+        word in _KEYS
         and _DRAWN_KEY.search(keyword.string, max(0, keyword.start() - 12), keyword.start())
     ):
         return "secret"
@@ -283,7 +292,7 @@ def _behind(text: str, keyword: re.Match[str], work: Work) -> FormatMatch | None
     hit = _given(text, keyword, kind, name, work)
     if hit is not None:
         return hit
-    span = spoken.likely(text, name, kind, keyword[0], work)
+    span = spoken.likely(text, name, kind, work)
     # AWS draws forty characters: that has decided.
     is_aws = span and _AWS.search(text, max(0, keyword.start() - 24), end)
     return FormatMatch(*span, rule) if span and not is_aws else None

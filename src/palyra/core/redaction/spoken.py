@@ -15,8 +15,9 @@ from palyra.core.redaction.values import Kind
 
 _WORD = r"[^\W\d_]++(?:['’\-][^\W\d_]++)*+(?=[\s\"'`<>()\[\]{},;|:=*]|\Z)"
 _BETWEEN = re.compile(
-    rf"(?:[ \t]*+(?:{_WORD}|->|=>|[:=：→\"'`*(|\[{{}}>\-<,;])){{0,16}}+[ \t]*+"
-    rf"(?:\r?\n[ \t]*+(?:[\"'`*\-][ \t]?)?)?+"
+    rf"(?:[ \t]*+(?:{_WORD}|->|=>|[:=：→\"'`*(|\[{{}}>\-<,;]|/[A-Za-z]{{1,3}}(?=[ \t])))"
+    r"{0,16}+[ \t]*+"
+    r"(?:\r?\n[ \t]*+(?:[\"'`*\-][ \t]?)?)?+"
     r"(?=[^\s\"'`<>()\[\]{},;|]{0,64}\d)([^\s\"'`<>()\[\]{},;|]{5,128})(?![^\s\"'`<>()\[\]{},;|])"
 )
 _WORDS = re.compile(r"[^\W\d_]+(?:['’\-][^\W\d_]+)*")
@@ -24,6 +25,8 @@ _WORDS = re.compile(r"[^\W\d_]+(?:['’\-][^\W\d_]+)*")
 _GIVES = re.compile(
     r"[:=：→]|->|=>|(?<!\w)(?:is|was|ist|war|lautet|est|es|era|é|è|jest|je|är|er|to|now)(?!\w)"
 )
+_VERB = re.compile(r"(?<![\w\-])pass\Z")
+_PAIR = re.compile(r"[A-Za-z][\w.@\-]{1,32}[:/](?=[^:/]{5,}\Z)")
 _STOPS = re.compile(r"[,;]")
 _REACH, _LINE = 112, 56
 # A line that is a label, read backwards from the line behind it.
@@ -42,34 +45,35 @@ _TRIMMED = ".,:;?"
 
 # What `features` counts, each with its weight.
 WEIGHTS = {
-    "one": -2.53,
-    "size": 1.12,
+    "one": -2.96,
+    "size": 0.74,
     "short": -2.78,
-    "inside": -0.01,
-    "at the end": 0.04,
-    "digits": 3.20,
-    "letters": 1.08,
-    "marks": -0.79,
-    "mark last": -1.04,
-    "cases": 0.59,
-    "both": 0.93,
-    "title": -0.49,
-    "capitals": -0.03,
-    "fluency": 0.34,
-    "dots": -1.10,
-    "dashes": -0.65,
-    "lines": -0.55,
-    "slashes": -1.61,
-    "colon": -1.22,
-    "words": -1.34,
-    "random": 1.61,
-    "between": -1.62,
-    "beside": -0.74,
-    "given": 0.42,
-    "below": -0.77,
-    "quoted": -0.60,
-    "password": 4.53,
-    "secret": 1.29,
+    "inside": -0.19,
+    "at the end": 0.01,
+    "digits": 2.59,
+    "letters": 1.30,
+    "marks": -0.22,
+    "mark last": -0.52,
+    "cases": 0.43,
+    "both": 1.24,
+    "title": -0.53,
+    "capitals": 0.11,
+    "fluency": 0.38,
+    "dots": -1.22,
+    "dashes": -0.35,
+    "lines": -0.58,
+    "slashes": -2.05,
+    "colon": -1.05,
+    "words": -1.61,
+    "random": 1.58,
+    "between": -0.57,
+    "beside": 0.26,
+    "given": 0.37,
+    "below": 0.06,
+    "quoted": -0.58,
+    "password": 3.86,
+    "secret": 1.22,
+    "paired": -6.04,
 }
 _SURE = 1.5
 
@@ -82,13 +86,13 @@ class Guess(NamedTuple):
     between: str
     kind: Kind
     quoted: bool
+    paired: bool  # with a user in front
 
 
-def likely(text: str, at: int, kind: Kind, name: str, work: Work) -> tuple[int, int] | None:
+def likely(text: str, at: int, kind: Kind, work: Work) -> tuple[int, int] | None:
     """Return where the value of the name that ends at `at` stands."""
-    work.spend(_LOOKED_AT)
-    found = guess(text, at, kind, name)
-    if found is None or not _judged(found, work):
+    found = guess(text, at, kind)
+    if found is None or not work.spend(_LOOKED_AT) or not _judged(found, work):
         return None
     return found.start, found.start + len(found.text)
 
@@ -111,7 +115,7 @@ def _judged(found: Guess, work: Work) -> bool:
     return verdict
 
 
-def guess(text: str, at: int, kind: Kind, name: str) -> Guess | None:
+def guess(text: str, at: int, kind: Kind) -> Guess | None:
     """Return what could be the value, None if something rules it out."""
     found = _BETWEEN.match(text, at, at + _REACH)
     if found is None or (found.end() == at + _REACH and found.end() < len(text)):
@@ -123,11 +127,19 @@ def guess(text: str, at: int, kind: Kind, name: str) -> Guess | None:
         return None
     if "\n" in between and not _LABEL.match(text[max(0, at - _LINE) : start][::-1]):
         return None  # the value of a label stands below it, that of a sentence does not
-    if not between or "::" in between or (name == "pass" and not _GIVES.search(between)):
-        return None  # part of the name, the name of a type, the verb
+    if between in ("", "|") or "::" in between:
+        return None  # part of the name, one of several names, the name of a type
+    if _VERB.search(text, max(0, at - 6), at) and not _GIVES.search(between):
+        return None
+    if pair := _PAIR.match(body):  # user:password, user/password
+        start, body = start + pair.end(), body[pair.end() :]
     if text[found.end() : found.end() + 1] in ("(", "["):
         return None  # a call, an index
-    return Guess(start, body, between, kind, text[start - 1 : start] in ("'", '"', "`"))
+    if values.VERSION.match(body):
+        return None
+    return Guess(
+        start, body, between, kind, text[start - 1 : start] in ("'", '"', "`"), pair is not None
+    )
 
 
 def features(guessed: Guess) -> dict[str, float] | None:
@@ -137,7 +149,7 @@ def features(guessed: Guess) -> dict[str, float] | None:
         not (body.isascii() and any(map(str.isalpha, body)) and any(map(str.isdigit, body)))
         or _CODE.search(body)
         or values.is_no_value(body)
-        or values.VERSION.match(body)
+        or shapes.is_sequence(body)
         or values.names_a_key(body)
         or shapes.names_itself(body)
     ):
@@ -177,4 +189,5 @@ def features(guessed: Guess) -> dict[str, float] | None:
         "quoted": float(guessed.quoted),
         "password": float(guessed.kind == "password"),
         "secret": float(guessed.kind == "secret"),
+        "paired": float(guessed.paired),
     }
