@@ -20,7 +20,7 @@ from palyra.core.redaction.shapes import UNREAD, Work
 _PART = r"(?:[a-z]{1,12}\d{0,2}|[A-Z]{2,10}\d{0,2}|[A-Z][a-z]{2,11}|[a-z]{1,3}\d[a-z]\d{0,2})"
 MARKED = re.compile(
     rf"(?<![\w./+\-@%]){_PART}(?:[_\-.]{{1,2}}{_PART}){{0,3}}[_\-.]{{1,2}}"
-    r"([A-Za-z0-9_\-+/.]{15,255}[A-Za-z0-9])={0,2}(?![\w./+\-]\w|\()"
+    r"([A-Za-z0-9][A-Za-z0-9_\-+/.]{14,254}[A-Za-z0-9])={0,2}(?![\w./+\-]\w|\()"
 )
 # Marks that mean nothing but a credential, and those of things: of messages, calls, builds.
 _CREDENTIAL = re.compile(
@@ -32,6 +32,11 @@ _THING = re.compile(
     r"(?:^|[_\-.])(?:id|ids|msg|message|call|chatcmpl|cmpl|run|step|thread|asst|assistant|file|resp|response|req|request|toolu|tool|batch|evt|event|"
     r"cus|customer|sub|price|prod|product|pi|pm|ch|in|inv|invoice|txn|acct|card|src|seti|cs|org|user|usr|team|proj|project|page|block|doc|img|image|"
     r"chunk|bundle|css|sha\d*|md5|hash|digest|commit|rev|build|trace|span|session|sess|cursor|node|gen|snap|vol|job|task|item|obj|pub|public|pk|db|vpc|subnet|sg|eni|i|ami|wrkspc|ws|workspace|group)[_\-.]+$"
+)
+# A key or a token of these is handed on in the open.
+_OPEN = re.compile(
+    r"(?:cache|row|sort|partition|range|object|idempotency|dedup|shard|routing|next|page|request)"
+    r"[_\-.](?:key|token)[_\-.]+$"
 )
 # name = "value" and --name value, read backwards from the value: what stands between, and the name.
 _NAME = re.compile(
@@ -177,9 +182,9 @@ def features(marked: re.Match[str], *, any_vendor: bool = False) -> dict[str, fl
     token, body = marked[0], marked[1]
     begin = token[: marked.start(1) - marked.start()]
     mark = begin.lower()
-    is_credential = _CREDENTIAL.search(mark) is not None
+    is_credential = _CREDENTIAL.search(mark) is not None and not _OPEN.search(mark)
     known = not any_vendor and formats.known_marks().search(begin) is not None
-    if known or (not is_credential and _THING.search(mark)):
+    if known or (not is_credential and (_THING.search(mark) or _OPEN.search(mark))):
         return None
     before = marked.string[max(0, marked.start() - _BEFORE) : marked.start()][::-1]
     name = _NAME.match(before)

@@ -25,6 +25,7 @@ _WORDS = re.compile(r"[^\W\d_]+(?:['’\-][^\W\d_]+)*")
 _GIVES = re.compile(
     r"[:=：→]|->|=>|(?<!\w)(?:is|was|ist|war|lautet|est|es|era|é|è|jest|je|är|er|to|now)(?!\w)"
 )
+_NAME, _FEW_DIGITS = re.compile(r"[\w.+/\-]*"), 2
 _VERB = re.compile(r"(?<![\w\-])pass\Z")
 _PAIR = re.compile(r"[A-Za-z][\w.@\-]{1,32}[:/](?=[^:/]{5,}\Z)")
 _STOPS = re.compile(r"[,;]")
@@ -135,11 +136,13 @@ def guess(text: str, at: int, kind: Kind) -> Guess | None:
         start, body = start + pair.end(), body[pair.end() :]
     if text[found.end() : found.end() + 1] in ("(", "["):
         return None  # a call, an index
-    if values.VERSION.match(body):
+    quoted = text[found.start(1) - 1] in "\"'`"
+    if values.VERSION.match(body) or (not quoted and values.VARIABLE.fullmatch(body)):
         return None
-    return Guess(
-        start, body, between, kind, text[start - 1 : start] in ("'", '"', "`"), pair is not None
-    )
+    name = _NAME.match(text[max(0, at - _LINE) : at][::-1])
+    if name and sum(map(str.isdigit, name[0])) > _FEW_DIGITS:
+        return None  # in the middle of an identifier
+    return Guess(start, body, between, kind, quoted, pair is not None)
 
 
 def features(guessed: Guess) -> dict[str, float] | None:

@@ -139,7 +139,7 @@ _ESCAPED = re.compile(r"(?:\\x[0-9a-fA-F]{2}.{0,8}|&#\d{2,5};.{0,8}){2}")
 # A sentence in a script that leaves no blanks between words.
 _PROSE = re.compile(r"[\u0e01-\u0e5b\u3041-\u30ff\u3400-\u9fff]{5}")
 # rsaKey = test1024Key: a variable that is named after what it holds
-_VARIABLE = re.compile(r"[a-z]\w{0,48}[a-z0-9](?:Key|Token|Secret|Password|Credentials?)s?")
+VARIABLE = re.compile(r"[a-z]\w{0,48}[a-z0-9](?:Key|Token|Secret|Password|Credentials?)s?")
 VERSION = re.compile(r"v?\d{1,4}\.\d{1,4}\.\d")
 _KEYISH = re.compile(r"(?i)pass|secret|token|key|pwd")
 _EQUALS = frozenset({"=", ":", "==", "===", "is", ":=", "=>", "--"})
@@ -206,7 +206,7 @@ def is_secret(kind: Kind, value: Value) -> bool:
     body = encodings.unwrapped(value.text[:JUDGED].strip("\"'` \\"))
     if len(body) < 4 or len(body.split(None, 1)) != 1:
         return False
-    if is_no_value(body) or (not value.quoted and _VARIABLE.fullmatch(body)):
+    if is_no_value(body) or (not value.quoted and VARIABLE.fullmatch(body)):
         return False
     if shapes.is_pattern(body) or (not value.quoted and shapes.is_code(body)):
         return False
