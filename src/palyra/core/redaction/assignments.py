@@ -135,6 +135,7 @@ _USER_FIELD = re.compile(r"(?i)\b(?:user ?id|uid|username|user)[ ]?=[ ]?([^\s;\"
 _FIELDS = 80
 _FENCED = (" KEY-----", "-----")
 _AWS = re.compile(r"(?i)aws[\w.\-]{0,12}secret")
+_OF_AWS = re.compile(r"(?i)(?<![a-z])aws(?![a-z])")
 
 
 def find(text: str, lower: str, work: Work) -> Iterator[FormatMatch]:
@@ -294,7 +295,7 @@ def _behind(text: str, keyword: re.Match[str], work: Work) -> FormatMatch | None
         return hit
     span = spoken.likely(text, name, kind, work)
     # AWS draws forty characters: that has decided.
-    is_aws = span and _AWS.search(text, max(0, keyword.start() - 24), end)
+    is_aws = span and _OF_AWS.search(text, max(0, keyword.start() - 24), end)
     return FormatMatch(*span, rule) if span and not is_aws else None
 
 

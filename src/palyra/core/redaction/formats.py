@@ -144,6 +144,7 @@ _HEAD = re.compile(
     r"(?:[A-Za-z0-9_:~\-]|\\[.\-$+]|\[[a-z]{2,6}\](?![?*{+])|\(\?:[A-Za-z|]+\)(?![?*{+])){3,}"
     r"(?<=[_\-.:])(?![?*{+])"
 )
+_GLUED = 5  # a longer mark is known with anything in front of it
 _ORDINARY = re.compile(
     r"(?:(?:access|act|admin|api|app|console|dataset|env|ext|key|live|organization|pat|pk|prod"
     r"|sandbox|sat|secret|sess|sk|standard|test|token|user|v\d|\d+)[_\-.:]{1,2})+"
@@ -158,7 +159,8 @@ def known_marks() -> re.Pattern[str]:
     begins = (_HEAD.match(row.pattern) for row in _rows())
     heads = {begin[0] for begin in begins if begin}
     known = sorted(each for each in heads if not _ORDINARY.fullmatch(each.replace("\\", "")))
-    return re.compile(f"(?<![A-Za-z0-9]{{2}})(?:{'|'.join(known)})")
+    long = [each for each in known if len(each.replace("\\", "")) > _GLUED]
+    return re.compile(f"{'|'.join(long)}|(?<![A-Za-z0-9]{{2}})(?:{'|'.join(known)})")
 
 
 @cache
