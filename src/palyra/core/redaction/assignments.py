@@ -15,7 +15,6 @@ from palyra.core.redaction.values import (
     CHOSEN,
     DOMAIN,
     JUDGED,
-    MARKED,
     QUOTED,
     WEAK,
     Kind,
@@ -86,9 +85,6 @@ _FIELD = re.compile(r"[^\s\"'`<>&;,]{1,512}")  # behind "=", where more fields m
 _NAKED = re.compile(r"[A-Za-z0-9/+][A-Za-z0-9+/_.~:\-]{13,511}={0,2}")
 # token: Bearer 4d9f1e2b...
 _SECOND = re.compile(r"(?<=[A-Za-z]) ([A-Za-z0-9+/_.\-]{20,512}={0,2})(?=[\s\"'`,;]|$)")
-_LATER = re.compile(
-    r"[^\n:=]{0,60}:[ \t]*\r?\n[ \t]*(?:\r?\n[ \t]*)?(?:- )?([A-Za-z0-9+/=_\-]{16,128})[ \t]*(?=\r?\n|$)"  # noqa: E501
-)
 _SETTING = re.compile(r"(?:^|\n)[ \t]*(?:ENV|ARG|setx?|setenv)[ \t]+\w*\Z")  # ENV NAME value
 # #define WIFI_PASSWORD "...", storePassword "...": a line that begins with the name
 _DIRECTIVE = re.compile(r"(?:^|\n)[ \t]*(?:#[ \t]*define[ \t]+)?[\w.\-]*\Z")
@@ -332,8 +328,7 @@ def _given(
         and (second := _SECOND.match(text, value.start + len(value.text)))
     ):
         return FormatMatch(*second.span(1), rule) if shapes.is_random(second[1], 20) else None
-    later = _LATER.match(text, name) if rule != "key" else None
-    return FormatMatch(*later.span(1), rule) if later and shapes.is_random(later[1], 16) else None
+    return None
 
 
 def _is_in_name(text: str, keyword: re.Match[str], end: int, value: str) -> bool:
@@ -417,7 +412,7 @@ def _value(text: str, keyword: re.Match[str], at: int) -> Value | None:
             operator = QUOTED
         return _quoted(text, quote, operator, shouting)
     if operator in WEAK:
-        naked = MARKED.match(text, start) or _NAKED.match(text, start) or CHOSEN.match(text, start)
+        naked = _NAKED.match(text, start) or CHOSEN.match(text, start)
         return Value(start, naked[0].rstrip(".,"), operator, shouting=shouting) if naked else None
     tight = operator == ":" and text[start - 1] == ":"  # {key:s,v:i}
     bare = (_FIELD if tight or operator.endswith("=") else _BARE).match(text, start)

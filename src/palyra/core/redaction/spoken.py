@@ -17,7 +17,7 @@ _WORD = r"[^\W\d_]++(?:['’\-][^\W\d_]++)*+(?=[\s\"'`<>()\[\]{},;|:=*]|\Z)"
 _BETWEEN = re.compile(
     rf"(?:[ \t]*+(?:{_WORD}|->|=>|-(?!-)|[:=：→\"'`*(|\[{{}}><,;]|/[A-Za-z]{{1,3}}(?=[ \t])))"
     r"{0,16}+[ \t]*+"
-    r"(?:\r?\n[ \t]*+(?:[\"'`*\-][ \t]?)?)?+"
+    r"(?:\r?\n[ \t]*+(?:[\"'`*\-][ \t]?|[\w.\-]{1,32}+:[ ]++)?+)?+"
     r"(?=[^\s\"'`<>()\[\]{},;|]{0,64}\d)([^\s\"'`<>()\[\]{},;|]{5,128})(?![^\s\"'`<>()\[\]{},;|])"
 )
 _WORDS = re.compile(r"[^\W\d_]+(?:['’\-][^\W\d_]+)*")
@@ -31,7 +31,7 @@ _PAIR = re.compile(r"[A-Za-z][\w.@\-]{1,32}[:/](?=[^:/]{5,}\Z)")
 _STOPS = re.compile(r"[,;]")
 _REACH, _LINE = 112, 56
 # A line that is a label, read backwards from the line behind it.
-_LABEL = re.compile(r"[\s\"'`*\-]{0,24}\n[^\n\d]{2,48}(?:\n|\Z)")
+_LABEL = re.compile(r"(?:[ \t]{1,4}:[\w.\-]{1,32})?[\s\"'`*\-]{0,24}\n[^\n\d]{2,48}(?:\n|\Z)")
 _LEAST = 5
 _LOOKED_AT, _JUDGEMENT = 4, 40  # units of work
 _CODE = re.compile(
@@ -46,35 +46,35 @@ _TRIMMED = ".,:;?"
 
 # What `features` counts, each with its weight.
 WEIGHTS = {
-    "one": -2.96,
-    "size": 0.74,
-    "short": -2.78,
-    "inside": -0.19,
-    "at the end": 0.01,
-    "digits": 2.59,
-    "letters": 1.30,
-    "marks": -0.22,
-    "mark last": -0.52,
-    "cases": 0.43,
-    "both": 1.24,
-    "title": -0.53,
-    "capitals": 0.11,
-    "fluency": 0.38,
-    "dots": -1.22,
-    "dashes": -0.35,
-    "lines": -0.58,
-    "slashes": -2.05,
-    "colon": -1.05,
-    "words": -1.61,
-    "random": 1.58,
-    "between": -0.57,
-    "beside": 0.26,
-    "given": 0.37,
-    "below": 0.06,
-    "quoted": -0.58,
-    "password": 3.86,
-    "secret": 1.22,
-    "paired": -6.04,
+    "one": -1.87,
+    "size": 0.82,
+    "short": -2.77,
+    "inside": 0.87,
+    "at the end": 0.06,
+    "digits": 2.90,
+    "letters": 0.96,
+    "marks": -0.28,
+    "mark last": -0.60,
+    "cases": 0.30,
+    "both": 0.84,
+    "title": -0.42,
+    "capitals": -0.02,
+    "fluency": -0.07,
+    "dots": -0.92,
+    "dashes": -0.75,
+    "lines": -0.25,
+    "slashes": -1.79,
+    "colon": -1.36,
+    "words": -1.54,
+    "random": 1.14,
+    "between": -1.66,
+    "beside": -0.50,
+    "given": 0.20,
+    "below": -1.00,
+    "quoted": -0.55,
+    "password": 4.72,
+    "secret": 1.01,
+    "paired": 1.50,
 }
 _SURE = 1.5
 
@@ -153,6 +153,7 @@ def features(guessed: Guess) -> dict[str, float] | None:
         or _CODE.search(body)
         or values.is_no_value(body)
         or shapes.is_sequence(body)
+        or (guessed.kind in ("key", "owned") and shapes.UUID.fullmatch(body))
         or values.names_a_key(body)
         or shapes.names_itself(body)
     ):

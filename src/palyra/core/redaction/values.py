@@ -156,14 +156,8 @@ _FILE = re.compile(
 )
 JUDGED = 160  # the beginning of a value says what it is
 _LONG = 20
-_SHORT_DRAWN, _UNSPOKEN = 10, 4.6
 _LONGEST_CHOSEN, _LEAST_LETTERS = 32, 6
 _INSIDE = re.compile(r"[A-Za-z]\d{1,2}(?=[A-Za-z])")  # a digit inside of a word
-# 6JSCAK3!@: numbers among letters, and a mark where no name has one.
-MARKED = re.compile(
-    r"(?=[^\s]{0,31}\d)(?=[^\s]{0,31}[A-Za-z])[A-Za-z0-9][A-Za-z0-9!#$%^&*@_\-]{5,30}"
-    r"[!#$%^&*](?:[!#$%^&*@]{0,4})(?=[\s,.;)\"']|$)"
-)
 _LONG_NUMBER, _FEW, _LEAST_SET, _LEAST_PIN = 15, 4, 8, 6
 
 
@@ -221,8 +215,6 @@ def is_secret(kind: Kind, value: Value) -> bool:
     if value.operator == "(v)" and kind != "password":
         return False  # a call
     if value.operator in WEAK or (value.operator == "for:" and kind != "password"):
-        if kind == "password" and MARKED.fullmatch(body):
-            return True
         if kind == "password" and value.operator == QUOTED and body.isalnum():
             return shapes.has_digit_and_letter(body) and len(body) >= _LEAST_SET
         if kind == "password" and CHOSEN.fullmatch(body):
@@ -230,8 +222,6 @@ def is_secret(kind: Kind, value: Value) -> bool:
             return (marked or not shapes.is_words(body)) and not _FAMILIAR.search(body)
         if shapes.UUID.fullmatch(body) or (value.shouting and shapes.is_grouped(body)):
             return kind == "secret" or (value.shouting and value.operator != "for")
-        if (kind == "secret" or value.shouting) and _is_short_drawn(body):
-            return True
         quoted = (
             not value.quoted
             or len(body) >= _LONG
@@ -255,7 +245,7 @@ def is_secret(kind: Kind, value: Value) -> bool:
     if kind == "key" and "/" in body and shapes.UUID.search(body):
         return False  # the key of an object in a store
     return (
-        (_is_drawn(body, 12 if kind == "owned" else 16) or _is_short_drawn(body))
+        _is_drawn(body, 12 if kind == "owned" else 16)
         and not encodings.is_readable(body)
         and not (len(body) > _ALPHABET and len(set(body)) == len(body))
     )
@@ -268,20 +258,6 @@ def _is_leet(body: str) -> bool:
         and body.replace("-", "").isalnum()
         and len(_INSIDE.findall(body)) > 1
         and sum(map(str.isalpha, body)) >= _LEAST_LETTERS
-    )
-
-
-def _is_short_drawn(body: str) -> bool:
-    """Return whether so few characters are drawn all the same: in both cases, with numbers among
-    them, and no words.
-    """
-    return (
-        _SHORT_DRAWN <= len(body) < _LONG
-        and body.isalnum()
-        and CHOSEN.fullmatch(body) is not None
-        and not shapes.is_words(body)
-        and shapes.fluency(body) < _UNSPOKEN
-        and sum(map(str.isdigit, body)) > 1
     )
 
 
