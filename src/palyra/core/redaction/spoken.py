@@ -76,7 +76,7 @@ WEIGHTS = {
     "secret": 1.01,
     "paired": 1.50,
 }
-_SURE = 1.5
+_SURE = 0.9
 
 
 class Guess(NamedTuple):
