@@ -17,7 +17,7 @@ _WORD = r"[^\W\d_]++(?:['’\-][^\W\d_]++)*+(?=[\s\"'`<>()\[\]{},;|:=*]|\Z)"
 _BETWEEN = re.compile(
     rf"(?:[ \t]*+(?:{_WORD}|->|=>|-(?!-)|[:=：→\"'`*(|\[{{}}><,;]|/[A-Za-z]{{1,3}}(?=[ \t])))"
     r"{0,16}+[ \t]*+"
-    r"(?:\r?\n[ \t]*+(?:[\"'`*\-][ \t]?|[\w.\-]{1,32}+:[ ]++)?+)?+"
+    r"(?:(?:\r?\n[ \t]*+){1,2}+(?:[\"'`*\-][ \t]?|[\w.\-]{1,32}+:[ ]++)?+)?+"
     r"(?=[^\s\"'`<>()\[\]{},;|]{0,64}\d)([^\s\"'`<>()\[\]{},;|]{5,128})(?![^\s\"'`<>()\[\]{},;|])"
 )
 _WORDS = re.compile(r"[^\W\d_]+(?:['’\-][^\W\d_]+)*")
@@ -25,13 +25,13 @@ _WORDS = re.compile(r"[^\W\d_]+(?:['’\-][^\W\d_]+)*")
 _GIVES = re.compile(
     r"[:=：→]|->|=>|(?<!\w)(?:is|was|ist|war|lautet|est|es|era|é|è|jest|je|är|er|to|now)(?!\w)"
 )
-_NAME, _FEW_DIGITS = re.compile(r"[\w.+/\-]*"), 2
+_NAME, _NAMED, _FEW_DIGITS = re.compile(r"[\w.+/\-]*"), 48, 2
 _VERB = re.compile(r"(?<![\w\-])pass\Z")
 _PAIR = re.compile(r"[A-Za-z][\w.@\-]{1,32}[:/](?=[^:/]{5,}\Z)")
 _STOPS = re.compile(r"[,;]")
-_REACH, _LINE = 112, 56
+_REACH, _LINE = 112, 104
 # A line that is a label, read backwards from the line behind it.
-_LABEL = re.compile(r"(?:[ \t]{1,4}:[\w.\-]{1,32})?[\s\"'`*\-]{0,24}\n[^\n\d]{2,48}(?:\n|\Z)")
+_LABEL = re.compile(r"(?:[ \t]{1,4}:[\w.\-]{1,32})?[\s\"'`*\-]{0,24}\n[^\n\d]{2,96}(?:\n|\Z)")
 _LEAST = 5
 _LOOKED_AT, _JUDGEMENT = 4, 40  # units of work
 _CODE = re.compile(
@@ -139,7 +139,7 @@ def guess(text: str, at: int, kind: Kind) -> Guess | None:
     quoted = text[found.start(1) - 1] in "\"'`"
     if values.VERSION.match(body) or (not quoted and values.VARIABLE.fullmatch(body)):
         return None
-    name = _NAME.match(text[max(0, at - _LINE) : at][::-1])
+    name = _NAME.match(text[max(0, at - _NAMED) : at][::-1])
     if name and sum(map(str.isdigit, name[0])) > _FEW_DIGITS:
         return None  # in the middle of an identifier
     return Guess(start, body, between, kind, quoted, pair is not None)
