@@ -24,10 +24,10 @@ from bench import (
 from bench.redaction import SEED, digest, half
 from bench.redaction_examples import EXAMPLES
 from palyra.core.redaction import (
-    assignments,
     drawn,
     formats,
     keywords,
+    names,
     shapes,
     spoken,
     values,
@@ -125,8 +125,8 @@ def _spoken(text: str) -> Iterator[tuple[int, int, dict[str, float]]]:
     for keyword in keywords.keywords_in(shapes.lowered(text)):
         if not values.is_name(text, keyword):
             continue
-        end = assignments.end_of_name(text, assignments.end_of_word(text, keyword))
-        kind = assignments.kind_named(keyword)
+        end = names.end_of_name(text, names.end_of_word(text, keyword))
+        kind = names.kind_named(keyword)
         guessed = spoken.guess(text, end, kind) if end is not None else None
         counted = spoken.features(guessed) if guessed is not None else None
         if guessed is not None and counted is not None:
@@ -150,11 +150,11 @@ def examples(
 
 def learn(rows: list[Example]) -> dict[str, float]:
     """Return the weights by Newton's method, with a ridge so that they stay small."""
-    names = list(rows[0].values)
-    xs = [[row.values[name] for name in names] for row in rows]
+    features = list(rows[0].values)
+    xs = [[row.values[name] for name in features] for row in rows]
     ys = [float(row.is_credential) for row in rows]
     costs = [1.0 if row.is_credential else _CODE_WEIGHT for row in rows]
-    size = len(names)
+    size = len(features)
     weights = [0.0] * size
     for _ in range(_ROUNDS):
         slope = [-_RIDGE * weight for weight in weights]
@@ -172,7 +172,7 @@ def learn(rows: list[Example]) -> dict[str, float]:
         weights = [weight + each for weight, each in zip(weights, step, strict=True)]
         if max(map(abs, step)) < 1e-4:
             break
-    return dict(zip(names, weights, strict=True))
+    return dict(zip(features, weights, strict=True))
 
 
 def _solved(matrix: list[list[float]], right: list[float]) -> list[float]:
