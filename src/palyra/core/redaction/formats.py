@@ -141,7 +141,7 @@ def _front(row: FormatRow) -> str:
 
 # How a pattern begins: letters, sets and choices up to a mark.
 _HEAD = re.compile(
-    r"(?:[A-Za-z0-9_:~\-]|\\[.\-$+]|\[[a-z]{2,6}\](?![?*{+])|\(\?:[A-Za-z|]+\)(?![?*{+])){3,}"
+    r"(?:[A-Za-z0-9_:~\-]|\\[.\-$+]|\[[a-z\-]{2,6}\](?![?*{+])|\(\?:[A-Za-z|]+\)(?![?*{+])){3,}"
     r"(?<=[_\-.:])(?![?*{+])"
 )
 _GLUED = 5  # a longer mark is known with anything in front of it

@@ -28,12 +28,13 @@ _GIVES = re.compile(
 _NAME, _NAMED, _FEW_DIGITS = re.compile(r"[\w.+/\-]*"), 48, 2
 _VERB = re.compile(r"(?<![\w\-])pass\Z")
 _PAIR = re.compile(r"[A-Za-z][\w.@\-]{1,32}[:/](?=[^:/]{5,}\Z)")
+_SIGN = re.compile(r"[:=：→]|->")
 _STOPS = re.compile(r"[,;]")
 _REACH, _LINE = 112, 104
 # A line that is a label, read backwards from the line behind it.
 _LABEL = re.compile(r"(?:[ \t]{1,4}:[\w.\-]{1,32})?[\s\"'`*\-]{0,24}\n[^\n\d]{2,96}(?:\n|\Z)")
 _LEAST = 5
-_LOOKED_AT, _JUDGEMENT = 4, 40  # units of work
+_LOOKED_AT, _JUDGEMENT = 7, 40  # units of work
 _CODE = re.compile(
     r"[(){}\[\]\\]|::|->|\w=\w|^[#@$%&*.]|^\d+(?:[\-.]?[a-z]{1,3}|-?(?:bits?|bytes?|dimensional))$"
     r"|^[a-z]{1,5}[\-_]?\d{1,4}$|@.*\."
@@ -130,7 +131,7 @@ def guess(text: str, at: int, kind: Kind) -> Guess | None:
         return None  # the value of a label stands below it, that of a sentence does not
     if between in ("", "|") or "::" in between:
         return None  # part of the name, one of several names, the name of a type
-    if _VERB.search(text, max(0, at - 6), at) and not _GIVES.search(between):
+    if _VERB.search(text, max(0, at - 6), at) and not _SIGN.search(between):
         return None
     if pair := _PAIR.match(body):  # user:password, user/password
         start, body = start + pair.end(), body[pair.end() :]
