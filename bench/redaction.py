@@ -3,7 +3,9 @@
 Recall is cross-validated: the kinds of secrets are split in two by a hash of their name, whoever
 tunes looks at one half only, and both are printed. Beside the given rows there are usages of
 services (`redaction_vendors`), generated rows (`redaction_set`), plain and in disguise, and fresh
-rows in the manner of scanners' test suites (`redaction_fresh`, `redaction_alike`).
+rows in the manner of scanners' test suites (`redaction_fresh`, `redaction_alike`). Usages in the
+wild (`redaction_wild.txt`) were written without a look at the rules; their first run found 0.885 of
+the first half and 0.867 of the second, whose rows nobody has read since.
 
 A line of code or documentation that is touched is a false alarm unless what was taken is an example
 of a credential: it was read and stands where a credential stands (`redaction_examples`).
