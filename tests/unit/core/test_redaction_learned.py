@@ -29,6 +29,14 @@ FOUND = {
     "a list of arguments": ('["cache", "--requirepass", "t0pazRidge"]', "t0pazRidge"),
     "a flag with dots": ("fetch --user=a --password=m0ss.Fern https://x.example", "m0ss.Fern"),
     "a title": ("Temporary Password: Quiet.Harbor7", "Quiet.Harbor7"),
+    # These have rules of their own: what is judged needs a digit, or a name.
+    "a password of letters in a statement": (
+        "CREATE USER a WITH PASSWORD 'heronbill'",
+        "heronbill",
+    ),
+    "one in a list of machines": ("machine h login ann password heronbill", "heronbill"),
+    "one behind a host": ("ssh ann@db.example.com (Fj39dkQw2)", "Fj39dkQw2"),
+    "one of a network": ('WiFi.begin("home", "Fj39dkQw2x");', "Fj39dkQw2x"),
     "a pair": ("Passwort -> ops:v0lgaBoatman7", "v0lgaBoatman7"),
     "a key in another language": (
         "Der API-Schlüssel ist 49f9c75f0baa00603d6798205560db7a",

@@ -399,4 +399,40 @@ RULES = (
         ),
         lambda found: _is_marked(found[1]) and not found.string.endswith("git", 0, found.start()),
     ),
+    CredentialRule(
+        "password",
+        ("with password", "encrypted password"),
+        re.compile(r"(?i)\w{4,9} password\s{1,4}'([^\s']{4,128})'"),
+        is_alone,
+        1,
+        ("password",),
+    ),
+    CredentialRule(
+        "password",
+        ("machine ",),
+        re.compile(
+            r"(?i)machine\s{1,4}\S{1,128}\s{1,8}login\s{1,4}\S{1,128}\s{1,8}password\s{1,4}(\S{4,256})"
+        ),
+        is_alone,
+        1,
+        ("password",),
+    ),
+    CredentialRule(
+        "basic-auth",
+        ("ssh ",),
+        re.compile(
+            r"ssh (?:-\w \S{1,40} ){0,3}([\w.\-]{1,64})@[\w.\-]{4,80}[ ,(]{1,3}"
+            r"([^\s()\"']{8,32})(?=[\s)]|$)"
+        ),
+        lambda found: values.CHOSEN.fullmatch(found[2]) is not None and is_strong_pair(found),
+        2,
+    ),
+    CredentialRule("basic-auth", ("wifi.begin(",), _TWO_ARGUMENTS, is_strong_pair, 2),
+    CredentialRule(
+        "password",
+        ("alter role ", "alter user ", "create role "),
+        re.compile(r"(?i)\w{5,6} \w{4} \S{1,64} [\w ]{0,40}password\s{1,4}'([^\s']{4,128})'"),
+        is_alone,
+        needs=(" password '",),
+    ),
 )
