@@ -3,7 +3,9 @@
 Recall is cross-validated: the kinds of secrets are split in two by a hash of their name, whoever
 tunes looks at one half only, and both are printed. Beside the given rows there are usages of
 services (`redaction_vendors`), generated rows (`redaction_set`), plain and in disguise, and fresh
-rows in the manner of scanners' test suites (`redaction_fresh`, `redaction_alike`).
+rows in the manner of scanners' test suites (`redaction_fresh`, `redaction_alike`). Usages in the
+wild (`redaction_wild.txt`) were written without a look at the rules; their first run found 0.885 of
+the first half and 0.867 of the second, whose rows nobody has read since.
 
 A line of code or documentation that is touched is a false alarm unless what was taken is an example
 of a credential: it was read and stands where a credential stands (`redaction_examples`).
@@ -70,8 +72,15 @@ def _given(row: dict[str, Any]) -> list[Row]:
 def quality() -> Iterator[Table]:
     rows = figures.samples()
     halves = [[row for row in rows if half(row["kind"]) == side] for side in (0, 1)]
+    held = figures.contradicted(rows)
     lines = [
-        (name, str(len(part)), f"{figures.recall(part):.3f}", f"{figures.touched(part):.3f}")
+        (
+            name,
+            str(len(part)),
+            f"{figures.recall(part):.3f}",
+            f"{figures.touched(part):.3f}",
+            f"{figures.touched([row for row in part if row not in held]):.3f}",
+        )
         for name, part in (
             ("first half of the kinds", halves[0]),
             ("second half", halves[1]),
@@ -79,7 +88,9 @@ def quality() -> Iterator[Table]:
         )
     ]
     yield Table(
-        "Redaction: given rows", ("rows", "number", "secrets gone", "look-alikes touched"), lines
+        f"Redaction: given rows ({len(held)} look-alikes hold a secret of another row)",
+        ("rows", "number", "secrets gone", "look-alikes touched", "without those"),
+        lines,
     )
     used = [row for seed in range(_DRAWS) for row in redaction_vendors.rows(seed)]
     lines = []
@@ -139,16 +150,21 @@ def fresh() -> Iterator[Table]:
 
 def kinds() -> Iterator[Table]:
     """Yield the figures of usages by kind: the rules were tuned on the first half only."""
+    yield _by_kind("usages by kind", redaction_kinds.usages, redaction_kinds.look_alikes)
+    yield _by_kind("usages in the wild", redaction_kinds.wild, redaction_kinds.wild_alike)
+
+
+def _by_kind(title: str, usages: redaction_kinds.Rows, look_alikes: redaction_kinds.Rows) -> Table:
     sides: tuple[list[bool], list[bool]] = ([], [])
     alike: tuple[list[bool], list[bool]] = ([], [])
     for seed in range(_DRAWS):
-        for kind, text, secrets in redaction_kinds.usages(seed):
+        for kind, text, secrets in usages(seed):
             out = REDACTOR.redact(text)
             sides[half(kind)].extend(redaction_kinds.is_gone(secret, out) for secret in secrets)
-        for kind, text, _ in redaction_kinds.look_alikes(seed):
+        for kind, text, _ in look_alikes(seed):
             alike[half(kind)].append(REDACTOR.redact(text) is not text)
-    yield Table(
-        "Redaction: usages by kind",
+    return Table(
+        f"Redaction: {title}",
         ("rows", "first half of the kinds, tuned on", "second half, held out"),
         [
             (name, *(f"{share(side)} of {len(side) // _DRAWS}" for side in pair))

@@ -177,6 +177,18 @@ def scanned_alike(seed: int) -> Iterator[Usage]:
     return _usages("redaction_scanners_alike.txt", seed)
 
 
+def wild(seed: int) -> Iterator[Usage]:
+    """Secrets as people paste them in chats, tickets, logs, shells, settings and tables, written
+    without a look at the rules. The second half of the kinds stayed sealed until the rules were
+    done.
+    """
+    return _usages("redaction_wild.txt", seed)
+
+
+def wild_alike(seed: int) -> Iterator[Usage]:
+    return _usages("redaction_wild_alike.txt", seed)
+
+
 def is_gone(secret: str, out: str) -> bool:
     """Return whether no run of more than half of the secret is left."""
     size = len(secret) // 2 + 1

@@ -50,6 +50,17 @@ def touched(rows: list[dict[str, Any]]) -> float:
     return sum(negative) / len(negative)
 
 
+def contradicted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The look-alikes that hold what another row calls a secret: sparing it here loses it there."""
+    secrets = [each for row in rows if row["label"] == "pos" for each in row["secrets"]]
+    long = [each for each in secrets if len(each) >= 8]
+    return [
+        row
+        for row in rows
+        if row["label"] == "neg" and any(secret in row["text"] for secret in long)
+    ]
+
+
 def touched_lines(texts: Iterator[str]) -> tuple[int, int]:
     """Lines in all, and lines in which something was found."""
     lines = hit = 0
@@ -104,7 +115,11 @@ def test_nine_of_ten_secrets_are_gone() -> None:
 
 
 def test_few_of_the_look_alikes_are_touched() -> None:
-    assert touched(samples()) <= 0.15
+    """Of those that hold a secret of another row, no more can be spared without losing it."""
+    rows = samples()
+    held = contradicted(rows)
+    assert touched(rows) <= 0.16
+    assert touched([row for row in rows if row not in held]) <= 0.12
 
 
 def test_at_most_one_line_of_code_in_a_thousand_is_touched() -> None:

@@ -6,16 +6,23 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from palyra.core.redaction import shapes
+from palyra.core.redaction import shapes, spoken
 from palyra.core.redaction.formats import FormatMatch
 from palyra.core.redaction.keywords import KEYWORD, keywords_in
+from palyra.core.redaction.names import (
+    KEYS,
+    SECRETS,
+    end_of_name,
+    end_of_word,
+    is_about,
+    kind_named,
+)
 from palyra.core.redaction.operators import OPERATOR, kind_of
 from palyra.core.redaction.shapes import UNREAD, Work
 from palyra.core.redaction.values import (
     CHOSEN,
     DOMAIN,
     JUDGED,
-    MARKED,
     QUOTED,
     WEAK,
     Kind,
@@ -24,34 +31,6 @@ from palyra.core.redaction.values import (
     is_secret,
 )
 
-_SECRETS = frozenset({"secret", "token", "tkn", "credential", "credentials", "unseal", "psk"})
-_KEYS = frozenset(
-    {"key", "auth", "private", "access", "license", "bearer", "pat", "salt", "cred", "creds"}
-)
-# A key of one of these is drawn by a machine; a key alone may name a column, a cache, a lock.
-_DRAWN_KEY = re.compile(
-    r"(?i)(?:account|shared|storage|secret|signing|encryption|master|auth|access|private|license|api)[_\-. ]?$"  # noqa: E501
-)
-
-_GIVEN = re.compile(r"[\"']?\s{0,4}[:=]")
-_OWNER = re.compile(r"[a-z0-9]{2}[_\-.]?$|[?&]$")
-
-# The name goes on and means something about the secret, not the secret.
-_ABOUT_WORDS = """
-file path name length size bytes bits type types field fields label labels hint prompt policy regex pattern timeout count limit format
-class usage index store manager provider service server host endpoint issuer version status state error message list column input form
-page view link reset required enabled strength score fingerprint digest checksum prefix suffix start position kind reference source
-location vault ring word words code stream pair realm number cryptogram sha1 sha224 sha256 sha384 sha512 col cols dict hash scope use uses
-generator rotation material spec exchange handler helper cache metadata info arg args argument challenge
-"""  # noqa: E501
-_ABOUT_LONG = tuple(_ABOUT_WORDS.split())
-_ABOUT_STEMS = ("expir", "alg", "func", "serial", "identi", "iter", "validation")
-# Short words are parts of others: `min` of `admin`. They count as words of their own.
-_ABOUT_SHORT = (
-    *("url", "uri", "id", "ids", "len", "dir", "ttl", "max", "min", "env", "var", "vars", "msg"),
-    *("set", "map", "ref", "arn", "at", "by", "in", "on", "mgr", "md5", "sum", "pos", "end"),
-)
-_REST = re.compile(r"(?:[_\-.]{0,2}[A-Z0-9][\w.\-]{0,31}|[_\-.][\w.\-]{0,31})?")
 # password: process.env.PW || "..."
 _ELSE = re.compile(
     r"[A-Za-z_][\w.]{0,60}(?:\(\s?[\"'][\w.\-]{1,48}[\"']\s?\)|\[[\"'][\w.\-]{1,48}[\"']\])?"
@@ -77,9 +56,6 @@ _FIELD = re.compile(r"[^\s\"'`<>&;,]{1,512}")  # behind "=", where more fields m
 _NAKED = re.compile(r"[A-Za-z0-9/+][A-Za-z0-9+/_.~:\-]{13,511}={0,2}")
 # token: Bearer 4d9f1e2b...
 _SECOND = re.compile(r"(?<=[A-Za-z]) ([A-Za-z0-9+/_.\-]{20,512}={0,2})(?=[\s\"'`,;]|$)")
-_LATER = re.compile(
-    r"[^\n:=]{0,60}:[ \t]*\r?\n[ \t]*(?:\r?\n[ \t]*)?(?:- )?([A-Za-z0-9+/=_\-]{16,128})[ \t]*(?=\r?\n|$)"  # noqa: E501
-)
 _SETTING = re.compile(r"(?:^|\n)[ \t]*(?:ENV|ARG|setx?|setenv)[ \t]+\w*\Z")  # ENV NAME value
 # #define WIFI_PASSWORD "...", storePassword "...": a line that begins with the name
 _DIRECTIVE = re.compile(r"(?:^|\n)[ \t]*(?:#[ \t]*define[ \t]+)?[\w.\-]*\Z")
@@ -126,6 +102,7 @@ _USER_FIELD = re.compile(r"(?i)\b(?:user ?id|uid|username|user)[ ]?=[ ]?([^\s;\"
 _FIELDS = 80
 _FENCED = (" KEY-----", "-----")
 _AWS = re.compile(r"(?i)aws[\w.\-]{0,12}secret")
+_OF_AWS = re.compile(r"(?i)(?<![a-z])aws(?![a-z])")
 
 
 def find(text: str, lower: str, work: Work) -> Iterator[FormatMatch]:
@@ -182,7 +159,7 @@ def _listed(
     at = hit.end
     while (item := _ITEM.match(text, at)) and work.spend(_LOOKED_AT):
         at = item.end(1)
-        if _judged(_kind(keyword), Value(item.start(1), item[1], "=", quoted=True), work):
+        if _judged(kind_named(keyword), Value(item.start(1), item[1], "=", quoted=True), work):
             yield FormatMatch(*item.span(1), hit.rule)
 
 
@@ -212,59 +189,41 @@ def judge(name: str, value: str) -> bool:
     if not keywords or not is_name(name, keywords[-1]):
         return False
     rest = name[keywords[-1].end() :]
-    return not _is_about(rest) and is_secret(
-        _kind(keywords[-1]), Value(0, value, ":", quoted=True, shouting=name.isupper())
-    )
-
-
-def _is_about(rest: str) -> bool:
-    """Return whether a name that goes on like this is about the secret."""
-    rest = rest.rstrip("0123456789").rstrip("_-.")
-    lower = rest.lower()
-    if lower.endswith(_ABOUT_LONG) or any(stem in lower for stem in _ABOUT_STEMS):
-        return True
-    for word in _ABOUT_SHORT if lower.endswith(_ABOUT_SHORT) else ():
-        if lower.endswith(word):
-            before, tail = rest[: -len(word)], rest[-len(word) :]
-            if not before or before[-1] in "_-." or (tail[0].isupper() and not tail.isupper()):
-                return True
-    return False
-
-
-def _kind(keyword: re.Match[str]) -> Kind:
-    word = keyword[0]
-    if word == "psk" and _GIVEN.match(keyword.string, keyword.end()):
-        return "password"  # of a network: somebody chose it
-    if word not in _SECRETS and word not in _KEYS:
-        return "password"
-    if word in _SECRETS or (
-        word == "key"
-        and _DRAWN_KEY.search(keyword.string, max(0, keyword.start() - 12), keyword.start())
-    ):
-        return "secret"
-    return (
-        "owned"
-        if _OWNER.search(keyword.string, max(0, keyword.start() - 12), keyword.start())
-        else "key"
+    return not is_about(rest) and is_secret(
+        kind_named(keywords[-1]), Value(0, value, ":", quoted=True, shouting=name.isupper())
     )
 
 
 def _behind(text: str, keyword: re.Match[str], work: Work) -> FormatMatch | None:
+    """Return the value of a name: what an operator gives it, or else what is likely to be it."""
     if not is_name(text, keyword):
         return None
-    kind, end = _kind(keyword), keyword.end()
-    several = text[end : end + 1] in ("s", "S") and not text[end + 1 : end + 2].isalnum()
-    end += several
+    kind, end = kind_named(keyword), end_of_word(text, keyword)
+    rule = "key" if kind == "owned" else kind
     tail = _tail(text, end)
     if tail is None and kind == "password":
         tail = _chosen_tail(text, end, work)
     if tail is not None:
-        return FormatMatch(*tail, "key" if kind == "owned" else kind)
-    rest = _REST.match(text, end)
-    assert rest is not None
-    if rest[0] and (_is_about(rest[0]) or KEYWORD.search(rest[0].lower())):
-        return None  # about the secret, or a later keyword in the same name decides
-    value = _value(text, keyword, rest.end())
+        return FormatMatch(*tail, rule)
+    name = end_of_name(text, end)
+    if name is None:
+        return None
+    hit = _given(text, keyword, kind, name, work)
+    if hit is not None:
+        return hit
+    span = spoken.likely(text, name, kind, work)
+    # AWS draws forty characters: that has decided.
+    is_aws = span and _OF_AWS.search(text, max(0, keyword.start() - 24), end)
+    return FormatMatch(*span, rule) if span and not is_aws else None
+
+
+def _given(
+    text: str, keyword: re.Match[str], kind: Kind, name: int, work: Work
+) -> FormatMatch | None:
+    """Return the value that an operator gives to the name that ends at `name`."""
+    end = end_of_word(text, keyword)
+    several = end > keyword.end()
+    value = _value(text, keyword, name)
     if value is not None and several:
         value = value._replace(operator="for")
     if value is not None and (
@@ -280,7 +239,7 @@ def _behind(text: str, keyword: re.Match[str], work: Work) -> FormatMatch | None
     rule = "key" if kind == "owned" else kind
     if (
         value is not None
-        and not _is_in_name(text, keyword, rest.end(), value.text)
+        and not _is_in_name(text, keyword, name, value.text)
         and _judged(kind, value, work)
     ):
         return FormatMatch(value.start, value.start + len(value.text), rule)
@@ -291,8 +250,7 @@ def _behind(text: str, keyword: re.Match[str], work: Work) -> FormatMatch | None
         and (second := _SECOND.match(text, value.start + len(value.text)))
     ):
         return FormatMatch(*second.span(1), rule) if shapes.is_random(second[1], 20) else None
-    later = _LATER.match(text, rest.end()) if rule != "key" else None
-    return FormatMatch(*later.span(1), rule) if later and shapes.is_random(later[1], 16) else None
+    return None
 
 
 def _is_in_name(text: str, keyword: re.Match[str], end: int, value: str) -> bool:
@@ -376,7 +334,7 @@ def _value(text: str, keyword: re.Match[str], at: int) -> Value | None:
             operator = QUOTED
         return _quoted(text, quote, operator, shouting)
     if operator in WEAK:
-        naked = MARKED.match(text, start) or _NAKED.match(text, start) or CHOSEN.match(text, start)
+        naked = _NAKED.match(text, start) or CHOSEN.match(text, start)
         return Value(start, naked[0].rstrip(".,"), operator, shouting=shouting) if naked else None
     tight = operator == ":" and text[start - 1] == ":"  # {key:s,v:i}
     bare = (_FIELD if tight or operator.endswith("=") else _BARE).match(text, start)
@@ -398,7 +356,7 @@ def _value(text: str, keyword: re.Match[str], at: int) -> Value | None:
         and text[bare.end() : bare.end() + 1] not in ("<", "\n", "")
     ):
         return None  # <user>:<password>@host is a form, not an element
-    chosen = keyword[0] not in _SECRETS and keyword[0] not in _KEYS
+    chosen = keyword[0] not in SECRETS and keyword[0] not in KEYS
     connection = chosen and (
         (operator == "=" and _is_field(text, keyword.start(), bare.end()))
         or _is_property(text, keyword.start(), start, bare.end())

@@ -70,14 +70,6 @@ RULES = (
         ("password",),
     ),
     CredentialRule(
-        "password",
-        ("with password", "encrypted password"),
-        re.compile(r"(?i)\w{4,9} password\s{1,4}'([^\s']{4,128})'"),
-        is_alone,
-        1,
-        ("password",),
-    ),
-    CredentialRule(
         "basic-auth",
         # NetworkCredential, PSCredential, HTTPBasicAuth, HTTPDigestAuth, PasswordAuthentication
         (
@@ -88,16 +80,6 @@ RULES = (
         is_pair,
         2,
         ("credential", "auth"),
-    ),
-    CredentialRule(
-        "password",
-        ("machine ",),
-        re.compile(
-            r"(?i)machine\s{1,4}\S{1,128}\s{1,8}login\s{1,4}\S{1,128}\s{1,8}password\s{1,4}(\S{4,256})"
-        ),
-        is_alone,
-        1,
-        ("password",),
     ),
     CredentialRule(
         "password",
@@ -131,16 +113,6 @@ RULES = (
         is_strong_alone,
         needs=("/p", "/ p", "парол", "密码", "口令", "비"),
     ),
-    CredentialRule(
-        "basic-auth",
-        ("ssh ",),
-        re.compile(
-            r"ssh (?:-\w \S{1,40} ){0,3}([\w.\-]{1,64})@[\w.\-]{4,80}[ ,(]{1,3}"
-            r"([^\s()\"']{8,32})(?=[\s)]|$)"
-        ),
-        lambda found: values.CHOSEN.fullmatch(found[2]) is not None and is_strong_pair(found),
-        2,
-    ),
     # root / ..., admin:...
     CredentialRule(
         "basic-auth",
@@ -163,12 +135,6 @@ RULES = (
         ),
         lambda found: is_pair(found) and _is_marked(found[2]),
         2,
-    ),
-    CredentialRule(
-        "password",
-        ("(pass", "(pw", "(p/w"),
-        re.compile(r"(?i)\((?:pass(?:word|wd|code|phrase)?|pwd?|p/w):?\s{1,3}([^\s()]{6,64})\)"),
-        lambda found: is_alone(found) and _is_marked(found[1]),
     ),
     # 192.0.2.7 root ...
     CredentialRule(
@@ -196,7 +162,6 @@ RULES = (
         ),
         is_strong_alone,
     ),
-    CredentialRule("basic-auth", ("wifi.begin(",), _TWO_ARGUMENTS, is_strong_pair, 2),
     CredentialRule(
         "basic-auth",
         ("htpasswd ",),
@@ -425,24 +390,6 @@ RULES = (
         re.compile(r"(?i)sp_\w{8} N?'[^']{0,64}'\s?,\s?N?'([^\s']{4,128})'"),
         is_alone,
     ),
-    CredentialRule(
-        "basic-auth",
-        ("auth plain ",),
-        re.compile(r"(?i)auth plain ([A-Za-z0-9+/]{12,512}={0,2})(?![A-Za-z0-9+/=])"),
-        lambda found: shapes.is_random(found[1], _DRAWN),
-    ),
-    # user ann pass ...
-    CredentialRule(
-        "basic-auth",
-        ("user", "login"),
-        re.compile(
-            r"(?i)(?:user(?:name)?|login):? ([\w.@\-]{2,64}),?"
-            r" pass(?:word)?:? ([^\s\"',]{8,64})(?=[\s.,]|$)"
-        ),
-        lambda found: is_strong_pair(found) and not shapes.is_words(found[2].lower()),
-        2,
-        (" pass ", " password ", " pass: ", " password: "),
-    ),
     # ann@host.example:..., as lists of accounts are written
     CredentialRule(
         "password",
@@ -454,32 +401,38 @@ RULES = (
     ),
     CredentialRule(
         "password",
-        ("password\n",),
-        re.compile(r"(?i)(?<![^\n])password\n([^\s\"'`]{8,64})(?=\s|$)"),
-        lambda found: is_alone(found) and _is_no_name(found[1]),
+        ("with password", "encrypted password"),
+        re.compile(r"(?i)\w{4,9} password\s{1,4}'([^\s']{4,128})'"),
+        is_alone,
+        1,
+        ("password",),
     ),
     CredentialRule(
         "password",
-        ("with pass",),
-        re.compile(r"(?i)\w{3,4} \w{4,10} ([^\s\"'`]{8,64})(?=[\s,;]|$)"),
-        lambda found: (
-            is_alone(found) and _is_marked(found[1]) and shapes.has_digit_and_letter(found[1])
+        ("machine ",),
+        re.compile(
+            r"(?i)machine\s{1,4}\S{1,128}\s{1,8}login\s{1,4}\S{1,128}\s{1,8}password\s{1,4}(\S{4,256})"
         ),
+        is_alone,
+        1,
+        ("password",),
     ),
+    CredentialRule(
+        "basic-auth",
+        ("ssh ",),
+        re.compile(
+            r"ssh (?:-\w \S{1,40} ){0,3}([\w.\-]{1,64})@[\w.\-]{4,80}[ ,(]{1,3}"
+            r"([^\s()\"']{8,32})(?=[\s)]|$)"
+        ),
+        lambda found: values.CHOSEN.fullmatch(found[2]) is not None and is_strong_pair(found),
+        2,
+    ),
+    CredentialRule("basic-auth", ("wifi.begin(",), _TWO_ARGUMENTS, is_strong_pair, 2),
     CredentialRule(
         "password",
         ("alter role ", "alter user ", "create role "),
         re.compile(r"(?i)\w{5,6} \w{4} \S{1,64} [\w ]{0,40}password\s{1,4}'([^\s']{4,128})'"),
         is_alone,
         needs=(" password '",),
-    ),
-    CredentialRule(
-        "password",
-        ("passphrase",),
-        re.compile(
-            r"(?i)passphrase[\"']?(?: is|\s?[:=])\s{1,3}"
-            r"[\"']([a-z]{3,10}(?: [a-z]{3,10}){3,7})[\"']"
-        ),
-        lambda found: not shapes.stands_for_value(found[1]),
     ),
 )

@@ -15,6 +15,7 @@ from palyra.core.redaction import (
     columns,
     credentials,
     disguises,
+    drawn,
     encodings,
     formats,
     keywords,
@@ -299,7 +300,7 @@ class SecretRedactor:
             ends = {hit.end for hit in hits}
             tokens = [run for run in tokens if run[1] not in ends]
         yield from encodings.bare(text, tokens)
-        yield from disguises.find(text, tokens, work)
+        yield from drawn.find(text, tokens, work)
         yield from services.find(
             text, lower, sorted([*tokens, *digests]) if digests else tokens, work
         )

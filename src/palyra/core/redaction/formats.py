@@ -139,6 +139,30 @@ def _front(row: FormatRow) -> str:
     )
 
 
+# How a pattern begins: letters, sets and choices up to a mark.
+_HEAD = re.compile(
+    r"(?:[A-Za-z0-9_:~\-]|\\[.\-$+]|\[[a-z\-]{2,6}\](?![?*{+])|\(\?:[A-Za-z|]+\)(?![?*{+])){3,}"
+    r"(?<=[_\-.:])(?![?*{+])"
+)
+_GLUED = 5  # a longer mark is known with anything in front of it
+_ORDINARY = re.compile(
+    r"(?:(?:access|act|admin|api|app|console|dataset|env|ext|key|live|organization|pat|pk|prod"
+    r"|sandbox|sat|secret|sess|sk|standard|test|token|user|v\d|\d+)[_\-.:]{1,2})+"
+)
+
+
+@cache
+def known_marks() -> re.Pattern[str]:
+    """Return how tokens begin whose format is known. A wrong length or letter behind such a mark
+    makes something else of them.
+    """
+    begins = (_HEAD.match(row.pattern) for row in _rows())
+    heads = {begin[0] for begin in begins if begin}
+    known = sorted(each for each in heads if not _ORDINARY.fullmatch(each.replace("\\", "")))
+    long = [each for each in known if len(each.replace("\\", "")) > _GLUED]
+    return re.compile(f"{'|'.join(long)}|(?<![A-Za-z0-9]{{2}})(?:{'|'.join(known)})")
+
+
 @cache
 def _anchored() -> tuple[tuple[str, str, re.Pattern[str]], ...]:
     return tuple(

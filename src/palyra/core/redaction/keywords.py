@@ -9,13 +9,16 @@ KEYWORD = re.compile(
     r" passe|mdp|wachtwoord|has[lł]o|heslo|парол[ья]|密[码碼]|口令|パスワード|비밀번호|비번|패스워드|암호|"  # noqa: E501
     r"[sş]ifre(?:m|miz|niz|si)?|clave|parola|jelsz[oó]|salasana(?: on)?|l[oö]senord|"
     r"m[aậ]t kh[aẩ]u|κωδικ[οό]ς|סיסמ(?:ה|א|ת)|كلمة (?:ال)?(?:مرور|سر)|"
-    r"पासवर्ड|รหัสผ่าน|парола|暗証番号"
+    r"पासवर्ड|รหัสผ่าน|парола|暗証番号|"
+    r"schl(?:ü|ue)ssel|clé|chiave|chave|klucz|klíč|nyckel|n(?:ø|ö)(?:gle|kkel)|sleutel|anahtar"
+    r"|ключ|密[钥鑰]|金[钥鑰]|キー|токен|トークン|令牌|토큰|jeton|geheimnis"
 )
 # How keywords begin.
 _STEMS = (
-    r"a(?:ccess|uth)|bearer|c(?:lave|ontrase|red)|h(?:aslo|eslo)|ke(?:nnwort|y)|license"
-    r"|m(?:dp|ot de passe)|p(?:/w|a(?:rola|ss|t)|rivate|s(?:k|sw|w)|w)"
-    r"|s(?:al(?:asana|t)|e(?:cret|nha)|ifre)|t(?:kn|oken)|unseal|wachtwoord"
+    r"a(?:ccess|nahtar|uth)|bearer|c(?:h(?:ave|iave)|lave|ontrase|red)|geheimnis|h(?:aslo|eslo)|jeton"
+    r"|k(?:e(?:nnwort|y)|lucz)|license|m(?:dp|ot de passe)|nyckel"
+    r"|p(?:/w|a(?:rola|ss|t)|rivate|s(?:k|sw|w)|w)"
+    r"|s(?:al(?:asana|t)|chluessel|e(?:cret|nha)|ifre|leutel)|t(?:kn|oken)|unseal|wachtwoord"
 )
 _FOREIGN = (
     *(
@@ -42,6 +45,20 @@ _FOREIGN = (
         "รหัสผ่าน",
         "暗証番号",
     ),
+    *(
+        "schlüssel",
+        "clé",
+        "klíč",
+        "nøgle",
+        "nøkkel",
+        "ключ",
+        "密钥",
+        "密鑰",
+        "金钥",
+        "金鑰",
+        "キー",
+    ),
+    *("токен", "トークン", "令牌", "토큰"),
 )
 _BEGIN = re.compile(_STEMS)
 _BEGIN_ANY = re.compile("|".join((_STEMS, *_FOREIGN)))
@@ -82,6 +99,15 @@ def named(lower: str) -> bool:
         or "sifre" in lower
         or "clave" in lower
         or "parola" in lower
+        or "schluessel" in lower
+        or "chiave" in lower
+        or "chave" in lower
+        or "klucz" in lower
+        or "nyckel" in lower
+        or "sleutel" in lower
+        or "anahtar" in lower
+        or "jeton" in lower
+        or "geheimnis" in lower
         or "salasana" in lower
         or (not lower.isascii() and any(stem in lower for stem in _FOREIGN))
     )

@@ -23,19 +23,14 @@ OPERATOR = re.compile(r"""(?x)
       | \?:[ ]?[a-z]{3,8}[ ]?=[ ]?(?=["'`])  # secret?: string = "..."
       | [ ]by[ ][a-z]{4,8}\((?=["'])  # val apiKey by extra("...")
       | [ ]?\([\w .,\-]{1,24}\)[ ]?[:=][ ]{0,4}  # password (staging): ...
-      | \((?=[^\s()"'`]{8,32}\))  # pw(...)
       | (?:[ ](?:is|was|has[ ]been)[ ][a-z]{3,12})?[ ](?:for|of|from|on|in|at)[ ][\w.@\-]{1,32}(?:[ ][\w.@\-]{1,32}){0,2}(?:[ ]?[:=]|[ ]is)[ ]{1,4}
       | :[ ]{0,2}\n[ \t]{1,8}[\w.\-]{1,32}:[ ](?=["'\w])  # secrets: under it, one a line
       | [ ](?:\?[:?]|\|\||or)[ ](?=["'])  # getenv("TOKEN") ?: "..."
-      | [ ](?:has[ ]been[ ]|was[ ])?(?:changed|reset|set|updated)[ ]to:?[ ]
       | [ ]{1,2}[-–—][ ]{1,2}
       | [ ]{0,2}[:=][ ]{1,2}!!\w{3,8}[ ]
-      | [ ]?→[ ]? | [ ]<-[ ](?=["'])
-      | (?:'s|[ ]now|[ ]is[ ](?:now|still)|,?[ ](?:it's|it[ ]is))[ ]
       |
         [,\s]{1,40}["']?(?:value|content)["']?\s{0,4}[:=]\s{0,4}  # <add key="password" value="...">, {"name": "TOKEN", "value": "..."}
       | [ \t]{0,6}(?:[：＝]|[:?|+!]{0,3}=[=>~]{0,2}|:{1,3}|->|,|\|)[ \t]{0,8}
-      | [ \t]{7,40}:?=[>]?[ \t]{0,8}  # names and values in columns
       | [ \t]+(?:is|was|to|as)[ \t]*:?[ \t]+
       | [ \t]+(?:is|was|ist|war|lautet|c'est|est|es|era|é|è|e'|je|jest|är|er|este|là|adalah|είναι|это|היא|הוא|هي|هو)
         (?:[ ](?:now|still|just|jetzt|nun|noch|maintenant|toujours|ahora|adesso|agora|teraz|nu))?[ \t]*:?[ \t]+
@@ -55,8 +50,6 @@ _COMMON = frozenset({"", "=", ":", ",", "|"})
 # password: >-, password: &anchor, **Password:**, Password .....:
 _LED = re.compile(r":(?: [>|][\-+]?| &\w+|\*{1,2})|\.{3,}\s?:?")
 _ELSE = frozenset({"[", "?:", "??", "||", "or"})  # what may be a name as well
-_SAYS = frozenset({"'s", "now", "is now", "is still", "it's", "it is", ", it's", ", it is"})
-_ARROWS = frozenset({"→", "<-"})
 
 
 def kind_of(operator: str) -> str:
@@ -78,10 +71,6 @@ def kind_of(operator: str) -> str:
         return "@>"  # attributes of a tag
     if "\n" in operator and operator.endswith(":"):
         return "for"
-    if operator.endswith(
-        ("set to", "set to:", "changed to", "changed to:", "updated to", "updated to:")
-    ):
-        return "is"
     if operator in _ELSE or operator.startswith("by "):
         return "("
     if operator.startswith("?:"):
@@ -90,8 +79,8 @@ def kind_of(operator: str) -> str:
         return "for:" if operator.endswith((":", "is")) else "for"
     if operator.endswith("["):
         return "for"
-    if operator in _SAYS or _IS.fullmatch(operator):
+    if _IS.fullmatch(operator):
         return "is"
-    if operator in _ARROWS or "!!" in operator:
+    if "!!" in operator:
         return "="
     return "()" if operator.startswith("(") and operator.endswith((":", "=")) else operator

@@ -307,7 +307,7 @@ def is_words(value: str) -> bool:
     )
 
 
-def _without_algorithms(value: str) -> str:
+def without_algorithms(value: str) -> str:
     """`value` without the names of algorithms in it, which have digits among their letters as drawn
     values do.
     """
@@ -335,7 +335,7 @@ def is_random(value: str, least: int = 14) -> bool:
     """Return whether the value looks drawn at random: long, not words, and with the spread of
     characters that chance gives.
     """
-    value = _without_algorithms(value)
+    value = without_algorithms(value)
     if len(value) < least or is_filler(value) or is_words(value):
         return False
     digits = sum(map(len, _DIGITS.findall(value)))

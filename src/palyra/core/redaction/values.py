@@ -139,8 +139,8 @@ _ESCAPED = re.compile(r"(?:\\x[0-9a-fA-F]{2}.{0,8}|&#\d{2,5};.{0,8}){2}")
 # A sentence in a script that leaves no blanks between words.
 _PROSE = re.compile(r"[\u0e01-\u0e5b\u3041-\u30ff\u3400-\u9fff]{5}")
 # rsaKey = test1024Key: a variable that is named after what it holds
-_VARIABLE = re.compile(r"[a-z]\w{0,48}[a-z0-9](?:Key|Token|Secret|Password|Credentials?)s?")
-_VERSION = re.compile(r"v?\d{1,4}\.\d{1,4}\.\d")
+VARIABLE = re.compile(r"[a-z]\w{0,48}[a-z0-9](?:Key|Token|Secret|Password|Credentials?)s?")
+VERSION = re.compile(r"v?\d{1,4}\.\d{1,4}\.\d")
 _KEYISH = re.compile(r"(?i)pass|secret|token|key|pwd")
 _EQUALS = frozenset({"=", ":", "==", "===", "is", ":=", "=>", "--"})
 # What gives a value only in passing: a blank, a dash, a bracket, a few words between.
@@ -156,14 +156,8 @@ _FILE = re.compile(
 )
 JUDGED = 160  # the beginning of a value says what it is
 _LONG = 20
-_SHORT_DRAWN, _UNSPOKEN = 10, 4.6
 _LONGEST_CHOSEN, _LEAST_LETTERS = 32, 6
 _INSIDE = re.compile(r"[A-Za-z]\d{1,2}(?=[A-Za-z])")  # a digit inside of a word
-# 6JSCAK3!@: numbers among letters, and a mark where no name has one.
-MARKED = re.compile(
-    r"(?=[^\s]{0,31}\d)(?=[^\s]{0,31}[A-Za-z])[A-Za-z0-9][A-Za-z0-9!#$%^&*@_\-]{5,30}"
-    r"[!#$%^&*](?:[!#$%^&*@]{0,4})(?=[\s,.;)\"']|$)"
-)
 _LONG_NUMBER, _FEW, _LEAST_SET, _LEAST_PIN = 15, 4, 8, 6
 
 
@@ -179,23 +173,34 @@ class Value(NamedTuple):
     then: str = ""  # the character that follows
 
 
-def is_secret(kind: Kind, value: Value) -> bool:
-    body = encodings.unwrapped(value.text[:JUDGED].strip("\"'` \\"))
-    if len(body) < 4 or len(body.split(None, 1)) != 1:
-        return False
-    if (
+def is_no_value(body: str) -> bool:
+    """Return whether this stands for a value or is something else: a digest, a path, a date."""
+    return (
         shapes.stands_for_value(body)
         or shapes.is_standard(body)
         or shapes.is_hashed(body)
         or shapes.is_filler(body)
         or (shapes.is_masked(body) and not shapes.is_sequence(body))
-    ):
+        or _PROSE.search(body) is not None
+        or _DATE.match(body) is not None
+        or _NUMBER.fullmatch(body) is not None
+        or _ESCAPED.search(body) is not None  # what escapes hide is read without them
+        or _is_path(body)
+        or "://" in body
+        or DOMAIN.fullmatch(body) is not None
+    )
+
+
+def names_a_key(body: str) -> bool:
+    """Return whether this is a name in code of something that holds a secret: Ed25519PrivateKey."""
+    return _KEYISH.search(body) is not None and shapes.is_words(shapes.without_algorithms(body))
+
+
+def is_secret(kind: Kind, value: Value) -> bool:
+    body = encodings.unwrapped(value.text[:JUDGED].strip("\"'` \\"))
+    if len(body) < 4 or len(body.split(None, 1)) != 1:
         return False
-    if _PROSE.search(body) or (not value.quoted and _VARIABLE.fullmatch(body)):
-        return False
-    if _DATE.match(body) or _NUMBER.fullmatch(body) or _ESCAPED.search(body):
-        return False  # what escapes hide is read without them
-    if _is_path(body) or "://" in body or DOMAIN.fullmatch(body):
+    if is_no_value(body) or (not value.quoted and VARIABLE.fullmatch(body)):
         return False
     if shapes.is_pattern(body) or (not value.quoted and shapes.is_code(body)):
         return False
@@ -210,8 +215,6 @@ def is_secret(kind: Kind, value: Value) -> bool:
     if value.operator == "(v)" and kind != "password":
         return False  # a call
     if value.operator in WEAK or (value.operator == "for:" and kind != "password"):
-        if kind == "password" and MARKED.fullmatch(body):
-            return True
         if kind == "password" and value.operator == QUOTED and body.isalnum():
             return shapes.has_digit_and_letter(body) and len(body) >= _LEAST_SET
         if kind == "password" and CHOSEN.fullmatch(body):
@@ -219,14 +222,12 @@ def is_secret(kind: Kind, value: Value) -> bool:
             return (marked or not shapes.is_words(body)) and not _FAMILIAR.search(body)
         if shapes.UUID.fullmatch(body) or (value.shouting and shapes.is_grouped(body)):
             return kind == "secret" or (value.shouting and value.operator != "for")
-        if (kind == "secret" or value.shouting) and _is_short_drawn(body):
-            return True
         quoted = (
             not value.quoted
             or len(body) >= _LONG
             or (shapes.has_digit_and_letter(body) and not shapes.is_fluent(body))
         )
-        return quoted and shapes.is_random(body) and not _VERSION.match(body)
+        return quoted and shapes.is_random(body) and not VERSION.match(body)
     if kind == "password":
         return _is_password(body, value)
     if shapes.UUID.fullmatch(body):
@@ -244,7 +245,7 @@ def is_secret(kind: Kind, value: Value) -> bool:
     if kind == "key" and "/" in body and shapes.UUID.search(body):
         return False  # the key of an object in a store
     return (
-        (_is_drawn(body, 12 if kind == "owned" else 16) or _is_short_drawn(body))
+        _is_drawn(body, 12 if kind == "owned" else 16)
         and not encodings.is_readable(body)
         and not (len(body) > _ALPHABET and len(set(body)) == len(body))
     )
@@ -257,20 +258,6 @@ def _is_leet(body: str) -> bool:
         and body.replace("-", "").isalnum()
         and len(_INSIDE.findall(body)) > 1
         and sum(map(str.isalpha, body)) >= _LEAST_LETTERS
-    )
-
-
-def _is_short_drawn(body: str) -> bool:
-    """Return whether so few characters are drawn all the same: in both cases, with numbers among
-    them, and no words.
-    """
-    return (
-        _SHORT_DRAWN <= len(body) < _LONG
-        and body.isalnum()
-        and CHOSEN.fullmatch(body) is not None
-        and not shapes.is_words(body)
-        and shapes.fluency(body) < _UNSPOKEN
-        and sum(map(str.isdigit, body)) > 1
     )
 
 

@@ -25,7 +25,7 @@ _CLASSES = {
 _PART = re.compile(r"\{(?:(U)|([wbBhxluds])(\d+)(?:-(\d+)|(\+))?)\}")
 
 # vendor: tokens
-_EXACT = r"""
+FORMS = r"""
 aws: IQoJb3JpZ2luX2Vj{B120+} FwoGZXIvYXdz{B100+} FQoGZXIvYXdz{B100+}
 google: GOOG1E{u55-57} 4/0A{b60+}
 gitlab: glcbt-{h1-5}_{b20} glrtr-{b20-60} glsa-{b20-60} glptt-{h40} gloas-{h64} glimt-{b25} glagent-{b50}
@@ -37,17 +37,17 @@ mailersend: mlsn.{h64}
 klaviyo: pk_{h34}
 courier: pk_prod_{u28} pk_test_{u28}
 smtp2go: api-{u32}
-packagist: packagist_{b40+} conductor_{w40+}
+packagist: packagist_{b40+} packagist_ack_{h28-32} packagist_out_{h68} conductor_{w40+}
 anaconda: ax-{b36+}
 jina: jina_{h32}{b24-40} jina_{b50+}
 kagi: KG_{b40+}
 jsr: jsrd_{w40+} jsrp_{w40+}
 scaleway: SCW{u17}
 render: rnd_{w28-40}
-neon: napi_{l60-70}
+neon: napi_{w60-70}
 supabase: sb_secret_{b31+} sbp_oauth_{h40}
 cockroach: CCDB1_{w22}_{w40}
-mongodb: mdb_sa_sk_{b40}
+mongodb: mdb_sa_sk_{b40} mdb_sa_id_{h24}
 elastic: essu_{B60+}
 dbt: dbtc_{b40+} dbtu_{b40+} dbts_{b40+}
 chroma: ck-{w44}
@@ -61,7 +61,7 @@ adyen: AQE{b2}hmf{b80+} AQE{b2}hmf{B80+}
 checkout: sk_sbox_{l26+} pk_sbox_{l26+}
 gocardless: live_{b40} sandbox_{b40}
 paddle: pdl_live_apikey_{l26}_{w22}_{w3} pdl_sdbx_apikey_{l26}_{w22}_{w3} pdl_ntfset_{l26}_{b30+}
-polar: polar_oat_{w40+} polar_pat_{w40+} polar_at_u_{w40+} polar_rt_{w40+} polar_whs_{w30+}
+polar: polar_oat_{b20+} polar_pat_{b20+} polar_at_{b20+} polar_rt_{b20+} polar_whs_{b20+}
 stripe: ek_live_{w24+} ek_test_{w24+} sk_org_{w24+}
 alchemy: alcht_{w30}
 matrix: syt_{b2+}_{w20}_{w6} mat_{w30-45} mct_{w30-45}
@@ -107,9 +107,17 @@ nylas: nyk_v0_{w60+}
 telnyx: KEY{u32}_{w22}
 linkedin: WPL_AP1.{b16}.{w6}
 instagram: IGQV{b100+} IGQW{b100+} IGAA{b100+}
-pinterest: pina_{u60+} pinc_{u60+}
+pinterest: pina_{b20+} pinc_{b20+}
 tiktok: act.{b50+}
 weblate: wlp_{w36} wlu_{w36}
+aikido: AIK_CLIENT_{w24} AIK_SECRET_{w40+}
+cloudsmith: csa_{h30}{w6}
+devin: cog_{l52} apk_user_{B120+} apk_{B80+}
+proof: prf_{b20+}
+workato: wrka-eyJ{b8+}.{b16+}.{b64+}
+postman: PMAT-{w26}
+bitbucket: BBDC-{B32+}
+wakatime: waka_{l36-64}
 lichess: lip_{w16-24} lio_{w16-24}
 riot: RGAPI-{U}
 modrinth: mrp_{w60} mra_{w60} mro_{w60}
@@ -124,7 +132,7 @@ dnsimple: dnsimple_u_{w32+} dnsimple_a_{w32+} dnsimple_o_{w32+}
 porkbun: pk1_{h64} sk1_{h64}
 keygen: admin-{h64}v3 prod-{h64}v3 env-{h64}v3 user-{h64}v3 activ-{h64}v3
 convertkit: kit_{h32}
-onfido: api_live.{b11}.{b32} api_sandbox.{b11}.{b32} api_live_us.{b11}.{b32}
+onfido: api_live.{b11}.{b32} api_live.{b20-80} api_sandbox.{b11}.{b32} api_live_us.{b11}.{b32} api_live_us.{b20-80}
 deepl: {U}:fx
 apify: apify_api_{w34-40}
 retool: retool_{l26} retool_wk_{l26} retool_01{l24}
@@ -150,7 +158,7 @@ dopplercli: dp.st.prd.{w43}
 svix: whsk_{B32+} testsk_{B32+}
 dub: dub_{w24}
 cal: cal_live_{h32} cal_test_{h32}
-val: vtwn_{w24+}
+val: vtwn_{b20+}
 tigris: tid_{w30+} tsec_{b40+}
 buildkite: bkui_{h40} bkpt_{h40} bkpi_{h40}
 hcp: hcp.{b40+}
@@ -160,13 +168,13 @@ thirdweb: tw_{b60+}
 anyscale: esecret_{l26-40}
 vercel: vercel_blob_rw_{w16}_{w24+}
 upcloud: ucat_{u26+}
-exoscale: EXO{h24+}
+exoscale: EXO{w24-30}
 appveyor: v2.{l20}
 checkly: cu_{h32}
 segment: sgp_{w64}
 flagsmith: ser.{w22}
 configcat: configcat-sdk-1/{b22}/{b22}
-devcycle: dvc_server_{b30+} dvc_mobile_{b30+} dvc_client_{b30+}
+devcycle: dvc_server_{b20+} dvc_mobile_{b20+} dvc_client_{b20+}
 klarna: klarna_live_api_{B40+} klarna_test_api_{B40+}
 xendit: xnd_production_{w30+} xnd_development_{w30+} xnd_public_production_{w30+}
 midtrans: Mid-server-{b20+} SB-Mid-server-{b20+}
@@ -195,7 +203,7 @@ parasail: psk-{b24+}
 mixedbread: emb_{h48} mxb_{w30+}
 guilded: gapi_{B40+}==
 vk: vk1.a.{b80+}
-mercury: secret-token:mercury_production_{b30+}
+mercury: secret-token:mercury_production_{b30+} mercury_production_{b40+}
 secret-token: secret-token:{b24+}
 backblaze: K00{d1}{B27}
 luma: luma-{U}-{U}
@@ -212,7 +220,7 @@ teable: teable_{w10+}_{b30+}
 dify: app-{w24} dataset-{w24}
 fastgpt: fastgpt-{w40+}
 coze: pat_{w64} cztei_{w60+}
-brave: BSA{b27-29}
+brave: BSA{b24-40}
 daytona: dtn_{h64}
 ampcode: sgamp_user_{u26}_{h64}
 factory: fk-{b40+}
@@ -246,7 +254,7 @@ outlook: EwB{B400+} EwC{B400+}
 
 
 def exact() -> Iterator[tuple[str, str]]:
-    return _parsed(_EXACT)
+    return _parsed(FORMS)
 
 
 def walled() -> Iterator[tuple[str, str]]:
