@@ -39,5 +39,6 @@ ROUTES: tuple[Route[Any, Any], ...] = (
         handler=drain,
         body=DrainNode,
         gives=(Gives(202, NodeInfo),),
+        errors=(404, 409),
     ),
 )

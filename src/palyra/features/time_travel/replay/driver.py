@@ -81,6 +81,13 @@ class ReplayDatabase(Database):
     def read_from_thread(self, query: Callable[[Tx], T]) -> T:
         return self._real.read_from_thread(query)
 
+    def check_lease(self) -> None:
+        """A replay has no effects that another node could have too."""
+
+    @property
+    def is_shared(self) -> bool:
+        return False
+
 
 class Director:
     def __init__(self, script: RecordedScript, session_id: str, db: Database, head: int) -> None:
