@@ -233,8 +233,11 @@ def test_two_at_once_have_the_same_package(
 
 # Installs with a pip that never ends, and says so when it has begun.
 _NEVER = """
+import signal
 import sys
 from pathlib import Path
+# What a shell starts in the background ignores it, and so would everything below.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from palyra.features.mcp import package_install
 from palyra.features.mcp.package_store import PackageStore
 from palyra.features.mcp.packages import package_of
